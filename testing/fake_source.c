@@ -134,9 +134,14 @@ static int stamp(const kin_fake_source *source, const kin_object *object,
   return kin_object_builder_finish(builder, out);
 }
 
+static bool is_change(kin_watch_event_type type) {
+  return type == KIN_WATCH_ADDED || type == KIN_WATCH_MODIFIED ||
+         type == KIN_WATCH_DELETED;
+}
+
 int kin_fake_source_change(kin_fake_source *source, kin_watch_event_type type,
                            const kin_object *object, bool is_dropped) {
-  if (source == NULL || object == NULL) {
+  if (source == NULL || object == NULL || !is_change(type)) {
     return KIN_EINVAL;
   }
   kin_object *stamped;
@@ -247,6 +252,7 @@ int kin_fake_source_fail_lists(kin_fake_source *source,
   source->is_failing = error != NULL;
   if (error != NULL) {
     source->list_error = *error;
+    source->list_error.size = sizeof source->list_error; /* all that is here */
     snprintf(source->reason, sizeof source->reason, "%s",
              error->reason != NULL ? error->reason : "");
     snprintf(source->message, sizeof source->message, "%s",

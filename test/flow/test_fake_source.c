@@ -388,6 +388,26 @@ static void test_informer(void **state) {
   close_rig(&f);
 }
 
+/* TD-01: lists fail with the error of a program that was compiled with a newer
+ * header, as long as the program uses nothing that is new. */
+static void test_error_of_newer_header(void **state) {
+  (void)state;
+  struct {
+    kin_feed_error error;
+    char newer[16];
+  } made = {KIN_FEED_ERROR_INIT, {0}};
+  made.error.size = sizeof made;
+  made.error.status = 500;
+  made.error.reason = "Injected";
+  rig f;
+  open_rig(&f, 0, -1);
+  assert_int_equal(kin_fake_source_fail_lists(f.source, &made.error), 0);
+  assert_int_equal(start(&f, NULL, 0, 3), 0);
+  pass(&f, 0);
+  assert_string_equal(f.reasons, "Injected ");
+  close_rig(&f);
+}
+
 /* Two namespaces at once, each with a watch of its own. */
 static void test_scopes(void **state) {
   (void)state;
@@ -547,6 +567,15 @@ static void test_bad_arguments(void **state) {
   assert_int_equal(kin_fake_source_add(source, NULL), KIN_EINVAL);
   assert_int_equal(kin_fake_source_modify(source, NULL), KIN_EINVAL);
   assert_int_equal(kin_fake_source_delete(source, NULL), KIN_EINVAL);
+  static const int no_changes[] = {0, KIN_WATCH_BOOKMARK, KIN_WATCH_ERROR, -1};
+  kin_object *object = object_keyed(NULL, "a", 0);
+  for (size_t i = 0; i < sizeof no_changes / sizeof *no_changes; i++) {
+    kin_watch_event_type type = (kin_watch_event_type)no_changes[i];
+    assert_int_equal(kin_fake_source_change(source, type, object, false),
+                     KIN_EINVAL);
+  }
+  kin_object_unref(object);
+  assert_int_equal(kin_fake_source_count(source), 0);
   kin_feed_error error = KIN_FEED_ERROR_INIT;
   error.size = 1;
   assert_int_equal(kin_fake_source_fail_lists(source, &error), KIN_EINVAL);
@@ -561,6 +590,7 @@ int main(void) {
       cmocka_unit_test(test_reset_forgets_the_past),
       cmocka_unit_test(test_dropped_changes_and_namespaces),
       cmocka_unit_test(test_informer),
+      cmocka_unit_test(test_error_of_newer_header),
       cmocka_unit_test(test_scopes),
       cmocka_unit_test(test_expired_page),
       cmocka_unit_test(test_sweep_allocations),

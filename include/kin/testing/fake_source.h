@@ -79,7 +79,8 @@ int kin_fake_source_delete(kin_fake_source *source, const kin_object *object);
 
 /** The same; if `is_dropped`, watches that are open now do not get the event
  * (client-go's AddDropWatch, ...). A watch that is opened later, from an older
- * version, gets it. */
+ * version, gets it. Any other type than ADDED, MODIFIED and DELETED is
+ * KIN_EINVAL. */
 int kin_fake_source_change(kin_fake_source *source, kin_watch_event_type type,
                            const kin_object *object, bool is_dropped);
 
