@@ -85,6 +85,8 @@ int main(int argc, char **argv) {
       kin_client_close(f.client, NULL, NULL);
     }
     uv_run(loop, UV_RUN_DEFAULT);
+  } else {
+    fprintf(stderr, "follow_word: %s\n", kin_strerror(err));
   }
   uv_loop_close(loop);
   return err != 0 ? 1 : f.status;

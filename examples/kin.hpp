@@ -93,6 +93,10 @@ public:
     kin_client_close(client_, gone, all_);
   }
 
+  kin_client *get() const {
+    return client_;
+  }
+
   // An informer that lives as long as the client, with an index if `by` says
   // where its values are.
   kin_informer *follow(kin_informer_options resource, handlers own,

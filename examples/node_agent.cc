@@ -2,7 +2,7 @@
 
 // An agent on each node, in C++17: which pod is this container of?
 //
-//     NODE_NAME=n1 node_agent [http://127.0.0.1:8001] < container-ids
+//     tail -f ids | NODE_NAME=n1 node_agent [http://127.0.0.1:8001]
 //
 // The server sends the pods of one node only. Each line that comes in on
 // standard input is a container's id, with or without "containerd://" in front;
@@ -122,12 +122,22 @@ kin_client *open_client(uv_loop_t *loop, const char *server) {
   return client;
 }
 
+// A loop cannot wait for a file or /dev/null: uv_run would abort.
+bool is_stream(uv_handle_type input) {
+  return input == UV_NAMED_PIPE || input == UV_TTY || input == UV_TCP;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   const char *node = std::getenv("NODE_NAME");
   if (node == nullptr) {
     std::cerr << "node_agent: NODE_NAME is not set\n";
+    return 2;
+  }
+  if (!is_stream(uv_guess_handle(0))) {
+    std::cerr << "node_agent: standard input is no pipe: "
+                 "cat FILE | node_agent\n";
     return 2;
   }
   uv_loop_t *loop = uv_default_loop();

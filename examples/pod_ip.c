@@ -3,7 +3,7 @@
 /* Whose log line or packet is this? The pod of an IP address or container id.
  *
  *     kubectl proxy --port=8001 &
- *     pod_ip http://127.0.0.1:8001 < lines
+ *     tail -f lines | pod_ip http://127.0.0.1:8001
  *
  * Each line that comes in is an address or a container id, and how many
  * milliseconds ago the line or packet was made; nothing means now:
@@ -129,6 +129,13 @@ static void on_synced(kin_informer *informer, const kin_event *event,
   uv_read_start((uv_stream_t *)&a->input, alloc_buffer, on_input);
 }
 
+static void on_error(kin_informer *informer, kin_error_event *event,
+                     void *data) {
+  (void)informer;
+  (void)data;
+  fprintf(stderr, "pod_ip: %s\n", event->message);
+}
+
 static int follow(app *a) {
   static const char *const fields[] = {"/spec/hostNetwork", "/status/phase",
                                        "/status/podIPs",
@@ -138,6 +145,7 @@ static int follow(app *a) {
   io.fields = fields;
   io.field_count = sizeof fields / sizeof *fields;
   io.drop_labels = true;
+  io.on_error = on_error;
   int status = kin_informer_open(&a->informer, a->client, &io);
   kin_index_options xo = KIN_INDEX_OPTIONS_INIT;
   xo.name = "owner";
@@ -160,7 +168,16 @@ static int follow(app *a) {
   return status == 0 ? kin_informer_start(a->informer) : status;
 }
 
+/* A loop cannot wait for a file or /dev/null: uv_run would abort. */
+static bool is_stream(uv_handle_type input) {
+  return input == UV_NAMED_PIPE || input == UV_TTY || input == UV_TCP;
+}
+
 int main(int argc, char **argv) {
+  if (!is_stream(uv_guess_handle(0))) {
+    fprintf(stderr, "pod_ip: standard input is no pipe: cat FILE | pod_ip\n");
+    return 2;
+  }
   setvbuf(stdout, NULL, _IOLBF, 0);
   uv_loop_t *loop = uv_default_loop();
   static app a;

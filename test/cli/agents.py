@@ -41,3 +41,12 @@ def test_node_agent_that_fails(programs):
         p.expect_end(2, b"node_agent: NODE_NAME is not set\n")
     with agent(programs, "gopher://127.0.0.1", NODE_NAME="n1") as p:
         p.expect_end(1, b"node_agent: gopher://127.0.0.1: malformed server URL\n")
+
+
+def test_node_agent_with_a_file(programs):
+    for path in (__file__, "/dev/null"):
+        with open(path, "rb") as file, \
+                Program([programs.node_agent, "http://127.0.0.1:1"],
+                        env={"NODE_NAME": "n1"}, stdin=file) as p:
+            p.expect_end(2, b"node_agent: standard input is no pipe: "
+                            b"cat FILE | node_agent\n")

@@ -439,6 +439,8 @@ def test_follow_word_that_fails(programs):
         p.expect_end(1, None)
     with Program([programs.follow_word, "http://127.0.0.1:1", "a/b/c"]) as p:
         p.expect_end(1, b"follow_word: word: has more than one '/'\n")
+    with Program([programs.follow_word, "ftp://x", "po"]) as p:
+        p.expect_end(1, b"follow_word: malformed server URL\n")
     with Program([programs.follow_word]) as p:
         p.expect_end(2, None)
 
@@ -531,3 +533,18 @@ def test_pod_ip(programs):
         until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/c", "c")
         p.end_input()
         p.expect_end(0)
+
+
+def test_pod_ip_without_a_server(programs):
+    with Program([programs.pod_ip, "http://127.0.0.1:1"],
+                 stdin=subprocess.PIPE) as p:
+        p.wait_for_error(b"pod_ip: ")
+
+
+def test_pod_ip_with_a_file(programs):
+    for path in (__file__, "/dev/null"):
+        with open(path, "rb") as file, \
+                Program([programs.pod_ip, "http://127.0.0.1:1"],
+                        stdin=file) as p:
+            p.expect_end(2, b"pod_ip: standard input is no pipe: "
+                            b"cat FILE | pod_ip\n")
