@@ -434,6 +434,7 @@ set(apisim_sources
   tools/apisim/delete.c
   tools/apisim/discovery.c
   tools/apisim/fault.c
+  tools/apisim/fault_words.c
   tools/apisim/field_validation.c
   tools/apisim/fields.c
   tools/apisim/gzip.c

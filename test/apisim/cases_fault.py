@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import subprocess
 import time
 import zlib
 
@@ -438,6 +439,32 @@ def test_rules_that_are_wrong(start):
     for body in (b"[]", b"x", b"{", b'"'):
         assert sim.ask("POST", "/sim/fault", body).status == 400
     json.dumps(sim.control("fault", method="GET"))
+
+
+def test_words_that_a_rule_does_not_know(start):
+    sim = start()
+    for kind, member, wrong, listed in (
+            ("cut", "verb", "lists", "page watchlist"),
+            ("cut", "verb", "", "any list"), ("cut", "how", "finn", "rst fin"),
+            ("split", "mode", "chunk", "writes tcp chunks"),
+            ("until-close", "mode", "1", "1.0 1.1"),
+            ("odd-object", "mode", "big", "nameless table large"),
+            ("error", "body", "nothing", "status object null none"),
+            ("status", "body", "nul", "status text none"),
+            ("stall", "how", "fin", "the kind stall has none"),
+            ("status", "code", 99, "from 100 to 599")):
+        answer = sim.post("/sim/fault", {"kind": kind, member: wrong})
+        assert answer.status == 400, (kind, wrong, answer.body)
+        assert listed in answer.json()["message"], answer.body
+        if member in ("how", "mode", "body") and kind != "stall":
+            for word in listed.split():
+                sim.control("fault", {"kind": kind, member: word})
+    refused = subprocess.run(
+        [sim.process.args[0], "--fault", "split,count=1,mode=chunk"],
+        capture_output=True, text=True, check=False, timeout=20)
+    assert (refused.returncode, refused.stderr) == (
+        2, "kin-apisim: --fault split,count=1,mode=chunk: mode must be one of "
+           "writes tcp chunks\n"), refused
 
 
 def test_control_is_never_struck(start):

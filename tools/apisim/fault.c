@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conn.h"
+#include "fault_words.h"
 #include "mem.h"
 #include "odd.h"
 #include "sim.h"
@@ -318,27 +319,27 @@ typedef struct member {
   const char *name;
   size_t offset;
   size_t size; // of a text; 0 = a number
-  uint64_t most;
+  uint64_t least, most;
 } member;
 
-#define NUMBER(name, field, most)                                              \
-  { name, offsetof(rule, field), 0, most }
+#define NUMBER(name, field, least, most)                                       \
+  { name, offsetof(rule, field), 0, least, most }
 #define TEXT(name, field)                                                      \
-  { name, offsetof(rule, field), sizeof(((rule *)0)->field), 0 }
+  { name, offsetof(rule, field), sizeof(((rule *)0)->field), 0, 0 }
 
 static const member MEMBERS[] = {
     TEXT("verb", verb),
     TEXT("plural", plural),
-    NUMBER("count", count, UINT32_MAX),
-    NUMBER("skip", skip, UINT32_MAX),
-    NUMBER("percent", percent, 100),
-    NUMBER("after-bytes", after_bytes, UINT32_MAX),
-    NUMBER("after-events", after_events, UINT32_MAX),
-    NUMBER("bytes", bytes, 64u << 20),
-    NUMBER("ms", ms, 24 * 3600 * 1000),
-    NUMBER("code", code, 599),
-    NUMBER("retry-after", retry_after, UINT32_MAX),
-    NUMBER("drop", drop, 1),
+    NUMBER("count", count, 0, UINT32_MAX),
+    NUMBER("skip", skip, 0, UINT32_MAX),
+    NUMBER("percent", percent, 0, 100),
+    NUMBER("after-bytes", after_bytes, 0, UINT32_MAX),
+    NUMBER("after-events", after_events, 0, UINT32_MAX),
+    NUMBER("bytes", bytes, 0, 64u << 20),
+    NUMBER("ms", ms, 0, 24 * 3600 * 1000),
+    NUMBER("code", code, 100, 599),
+    NUMBER("retry-after", retry_after, 0, UINT32_MAX),
+    NUMBER("drop", drop, 0, 1),
     TEXT("how", how),
     TEXT("mode", mode),
     TEXT("body", body),
@@ -372,14 +373,18 @@ static bool set_member(rule *r, slice name, slice value, buf *error) {
         buf_printf(error, "%s: not a short plain text", m->name);
         return false;
       }
+      if (!fault_words_allow(r->kind->name, m->name, value, error)) {
+        return false;
+      }
       memcpy(at, value.ptr, value.len);
       at[value.len] = '\0';
       return true;
     }
     uint64_t number;
-    if (!slice_to_u64(value, &number) || number > m->most) {
-      buf_printf(error, "%s: not a number up to %llu", m->name,
-                 (unsigned long long)m->most);
+    if (!slice_to_u64(value, &number) || number < m->least ||
+        number > m->most) {
+      buf_printf(error, "%s: not a number from %llu to %llu", m->name,
+                 (unsigned long long)m->least, (unsigned long long)m->most);
       return false;
     }
     memcpy(at, &number, sizeof number);
