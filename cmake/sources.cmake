@@ -477,6 +477,7 @@ set(apisim_sources
   tools/apisim/tls_config.c
   tools/apisim/tls_stream.c
   tools/apisim/token.c
+  tools/apisim/version.c
   tools/apisim/watch.c
   tools/apisim/write.c)
 

@@ -267,6 +267,30 @@ def test_forbidden(start):
     assert sim.get(MAPS).status == 200
 
 
+def test_preferred_version(start):
+    """As a real server orders versions, not as they were declared."""
+    order = ["v10", "v2", "v1", "v11beta2", "v2beta1", "v1beta10", "v1beta9",
+             "v3alpha1", "v", "v1beta", "v1beta1x", "v1gamma1", "x1"]
+    group = "example.org"
+    sim = start()
+    sim.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+               f"things.{group}", spec={
+                   "group": group, "scope": "Namespaced",
+                   "names": {"plural": "things", "kind": "Thing"},
+                   "versions": [{"name": x} for x in
+                                sorted(order, key=lambda x: x[::-1])]})
+    groups = {x["name"]: x for x in sim.get("/apis").json()["groups"]}
+    for found in (groups[group], sim.get(f"/apis/{group}").json()):
+        assert [x["version"] for x in found["versions"]] == order, found
+        assert found["preferredVersion"] == {
+            "groupVersion": f"{group}/v10", "version": "v10"}
+    items = {x["metadata"]["name"]: x for x in
+             sim.get("/apis", AGGREGATED).json()["items"]}
+    versions = items[group]["versions"]
+    assert [x["version"] for x in versions] == order
+    assert {len(x["resources"]) for x in versions} == {1}
+
+
 def test_discovery(start):
     sim = start("--resource", "widgets.v1.example.com:Gadget:cluster")
     core, real = sim.get("/api/v1"), wire("discovery-core")

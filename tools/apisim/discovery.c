@@ -11,6 +11,7 @@
 #include "openapi.h"
 #include "sim.h"
 #include "status.h"
+#include "version.h"
 
 static const char VERBS[] =
     "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\","
@@ -88,38 +89,48 @@ static bool put_resource_list(const struct sim *s, const char *group,
 
 /* ---------------------------------------------------------------- groups */
 
-/* Calls for each group (or version of a group) once: true for the first served
- * resource that has it. */
-static bool is_first(const struct sim *s, const resource *res,
-                     bool by_version) {
+/* Whether the resource is the first served one of its group. */
+static bool is_first(const struct sim *s, const resource *res) {
   if (!res->served) {
     return false;
   }
   for (const resource *r = s->registry.first; r != res; r = r->next) {
-    if (r->served && strcmp(r->group, res->group) == 0 &&
-        (!by_version || strcmp(r->version, res->version) == 0)) {
+    if (r->served && strcmp(r->group, res->group) == 0) {
       return false;
     }
   }
   return true;
 }
 
-static void put_group(const struct sim *s, const resource *first, bool alone,
+/* The first resource of the group's version that a server prefers next, after
+ * that of `before`; NULL = from the most preferred on. NULL if there is none. */
+static const resource *next_version(const struct sim *s, const char *group,
+                                    const resource *before) {
+  const resource *best = NULL;
+  for (const resource *r = s->registry.first; r != NULL; r = r->next) {
+    if (r->served && strcmp(r->group, group) == 0 &&
+        (before == NULL || version_compare(before->version, r->version) < 0) &&
+        (best == NULL || version_compare(r->version, best->version) < 0)) {
+      best = r;
+    }
+  }
+  return best;
+}
+
+static void put_group(const struct sim *s, const char *group, bool alone,
                       buf *out) {
   buf_puts(out, alone ? "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "{");
-  buf_printf(out, "\"name\":\"%s\",\"versions\":[", first->group);
-  bool any = false;
-  for (const resource *r = first; r != NULL; r = r->next) {
-    if (strcmp(r->group, first->group) == 0 && is_first(s, r, true)) {
-      buf_printf(out, "%s{\"groupVersion\":\"%s\",\"version\":\"%s\"}",
-                 any ? "," : "", r->api_version, r->version);
-      any = true;
-    }
+  buf_printf(out, "\"name\":\"%s\",\"versions\":[", group);
+  const resource *preferred = next_version(s, group, NULL);
+  for (const resource *v = preferred; v != NULL;
+       v = next_version(s, group, v)) {
+    buf_printf(out, "%s{\"groupVersion\":\"%s\",\"version\":\"%s\"}",
+               v != preferred ? "," : "", v->api_version, v->version);
   }
   buf_printf(out,
              "],\"preferredVersion\":{\"groupVersion\":\"%s\",\"version\":"
              "\"%s\"}}",
-             first->api_version, first->version);
+             preferred->api_version, preferred->version);
 }
 
 static void put_group_list(const struct sim *s, buf *out) {
@@ -127,9 +138,9 @@ static void put_group_list(const struct sim *s, buf *out) {
                 "\"groups\":[");
   bool any = false;
   for (const resource *r = s->registry.first; r != NULL; r = r->next) {
-    if (*r->group != '\0' && is_first(s, r, false)) {
+    if (*r->group != '\0' && is_first(s, r)) {
       buf_puts(out, any ? "," : "");
-      put_group(s, r, false, out);
+      put_group(s, r->group, false, out);
       any = true;
     }
   }
@@ -176,7 +187,7 @@ static void put_aggregated(const struct sim *s, bool core, buf *out) {
                 "\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
   bool any = false;
   for (const resource *g = s->registry.first; g != NULL; g = g->next) {
-    if ((*g->group == '\0') != core || !is_first(s, g, false)) {
+    if ((*g->group == '\0') != core || !is_first(s, g)) {
       continue;
     }
     buf_printf(out, "%s{\"metadata\":{", any ? "," : "");
@@ -184,13 +195,11 @@ static void put_aggregated(const struct sim *s, bool core, buf *out) {
       buf_printf(out, "\"name\":\"%s\"", g->group);
     }
     buf_puts(out, "},\"versions\":[");
-    bool more = false;
-    for (const resource *v = g; v != NULL; v = v->next) {
-      if (strcmp(v->group, g->group) == 0 && is_first(s, v, true)) {
-        buf_puts(out, more ? "," : "");
-        put_group_version(v, out);
-        more = true;
-      }
+    const resource *preferred = next_version(s, g->group, NULL);
+    for (const resource *v = preferred; v != NULL;
+         v = next_version(s, g->group, v)) {
+      buf_puts(out, v != preferred ? "," : "");
+      put_group_version(v, out);
     }
     buf_puts(out, "]}");
     any = true;
@@ -257,7 +266,7 @@ static void answer_group(conn *c, const char *group) {
   for (const resource *r = c->sim->registry.first; r != NULL; r = r->next) {
     if (r->served && *group != '\0' && strcmp(r->group, group) == 0) {
       buf body = {0};
-      put_group(c->sim, r, true, &body);
+      put_group(c->sim, group, true, &body);
       buf_putc(&body, '\n');
       send_json(c, &body);
       return;
