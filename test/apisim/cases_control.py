@@ -60,6 +60,16 @@ def test_drop_watches(start):
     assert sim.post("/sim/drop-watches", {"plural": "x"}).status == 400
 
 
+def test_drop_watches_of_a_plural_in_all_groups(start):
+    sim = start("--resource", "events.v1.events.k8s.io:Event")
+    streams = [sim.watch(f"{path}/events?watch=1") for path in
+               ("/api/v1", "/apis/events.k8s.io/v1")]
+    others = sim.watch(WATCH)
+    assert sim.control("drop-watches", {"plural": "events"}) == {"watches": 2}
+    assert [x.event() for x in streams] == [None, None]
+    assert others.quiet()
+
+
 def test_expire_watches(start):
     sim = start("--pods", "2")
     stream = sim.watch(WATCH)

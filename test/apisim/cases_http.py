@@ -267,6 +267,22 @@ def test_forbidden(start):
     assert sim.get(MAPS).status == 200
 
 
+def test_forbidden_in_all_groups(start):
+    sim = start("--forbid", "events", "--forbid", "things",
+                "--resource", "events.v1.events.k8s.io:Event",
+                "--resource", "things.v1.example.com")
+    events = "/apis/events.k8s.io/v1/events"
+    for path in ("/api/v1/events", events, f"{events}?watch=1"):
+        assert sim.get(path).status == 403, path
+    sim.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+               "things.example.org", spec={
+                   "group": "example.org", "scope": "Namespaced",
+                   "names": {"plural": "things", "kind": "Thing"},
+                   "versions": [{"name": "v1"}]})
+    for group in ("example.com", "example.org"):
+        assert sim.get(f"/apis/{group}/v1/things").status == 403, group
+
+
 def test_preferred_version(start):
     """As a real server orders versions, not as they were declared."""
     order = ["v10", "v2", "v1", "v11beta2", "v2beta1", "v1beta10", "v1beta9",

@@ -121,6 +121,17 @@ def test_custom_resource(start):
                for x in metadata["items"]) and len(metadata["items"]) == 30
 
 
+def test_watches_of_a_custom_resource_end_by_its_plural(start):
+    sim = replay(start, "--resource", "widgets.v1.example.com",
+                 "--replay-resource", "widgets", events=0)
+    stream = sim.watch("/apis/example.com/v1/widgets?watch=1"
+                       "&resourceVersion=0&allowWatchBookmarks=true")
+    stream.event()
+    for plural, count in (("pods", 0), ("widgets", 1)):
+        assert sim.control("expire-watches", {"plural": plural}) == {
+            "watches": count}
+
+
 def test_custom_resource_of_nothing_and_after_a_change(start):
     options = ("--resource", "widgets.v1.example.com", "--replay-resource",
                "widgets", "--replay-changed", "50")

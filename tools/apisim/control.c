@@ -120,16 +120,23 @@ static void send_bookmarks(conn *c, yyjson_val *body) {
 }
 
 static void end_watches(conn *c, yyjson_val *body, watch_end how) {
+  struct sim *s = c->sim;
   const char *plural = yyjson_get_str(yyjson_obj_get(body, "plural"));
   const resource *res =
-      plural != NULL ? registry_find_plural(&c->sim->registry, plural) : NULL;
+      plural != NULL ? registry_next_of_plural(&s->registry, NULL, plural)
+                     : NULL;
   if (plural != NULL && res == NULL) {
     status_bad_request(c, "no such plural");
     return;
   }
-  size_t count = watch_end_all(c->sim, res, how);
-  bool pods = res == NULL || res->has_pod_fields;
-  count += pods ? replay_end_watches(c->sim->replay, how) : 0;
+  size_t count = plural == NULL ? watch_end_all(s, NULL, how) : 0;
+  for (; res != NULL;
+       res = registry_next_of_plural(&s->registry, res, plural)) {
+    count += watch_end_all(s, res, how);
+  }
+  if (plural == NULL || strcmp(plural, s->opts->replay_resource) == 0) {
+    count += replay_end_watches(s->replay, how);
+  }
   answer_count(c, "watches", count);
 }
 

@@ -76,15 +76,13 @@ static bool add_resources(program *p) {
   }
   for (size_t i = 0; i < p->opts.forbid.count; i++) {
     const char *plural = p->opts.forbid.items[i];
-    resource *res = registry_find_plural(&p->sim.registry, plural);
-    if (res == NULL) {
+    if (registry_next_of_plural(&p->sim.registry, NULL, plural) == NULL) {
       fprintf(stderr, "kin-apisim: --forbid %s: no such resource\n", plural);
       return false;
     }
-    res->forbidden = true;
   }
   const char *replayed = p->opts.replay_resource;
-  if (!replay_can(registry_find_plural(&p->sim.registry, replayed))) {
+  if (!replay_can(registry_next_of_plural(&p->sim.registry, NULL, replayed))) {
     fprintf(stderr,
             "kin-apisim: --replay-resource %s: neither pods nor a custom "
             "resource\n",

@@ -155,13 +155,13 @@ resource *registry_find(const registry *reg, const char *group,
   return res != NULL && res->served ? res : NULL;
 }
 
-resource *registry_find_plural(const registry *reg, const char *plural) {
-  for (resource *res = reg->first; res != NULL; res = res->next) {
-    if (strcmp(res->plural, plural) == 0) {
-      return res;
-    }
+resource *registry_next_of_plural(const registry *reg, const resource *after,
+                                  const char *plural) {
+  resource *res = after == NULL ? reg->first : after->next;
+  while (res != NULL && strcmp(res->plural, plural) != 0) {
+    res = res->next;
   }
-  return NULL;
+  return res;
 }
 
 resource *registry_next_of_group(const registry *reg, const resource *after,

@@ -33,7 +33,6 @@ typedef struct resource {
   bool has_pod_fields; // field selectors know spec.nodeName, status.phase
   bool defined;        // by a CustomResourceDefinition
   bool served;         // false after its definition was deleted
-  bool forbidden;      // --forbid
   yyjson_doc *schema;  // of a definition's version; NULL = none
   table *table;
   struct watch *watches;
@@ -51,8 +50,10 @@ void registry_finish(registry *reg);
 /* A served resource, or NULL. */
 resource *registry_find(const registry *reg, const char *group,
                         const char *version, const char *plural);
-/* The same by plural alone, core and built-in first. */
-resource *registry_find_plural(const registry *reg, const char *plural);
+/* Of this plural, served or not, the next one after `after`; NULL = the first.
+ * Core and built-in come first. NULL if there is none. */
+resource *registry_next_of_plural(const registry *reg, const resource *after,
+                                  const char *plural);
 /* Adds plural.version.group[:Kind][:namespaced|cluster]. False and a message
  * if it is malformed or already there. */
 bool registry_add_text(registry *reg, const char *text, buf *error);

@@ -68,7 +68,8 @@ replay *replay_open(struct sim *s) {
               .namespaces = s->opts->namespaces,
               .object_bytes = s->opts->object_bytes,
               .shapes = s->opts->shapes},
-      .res = registry_find_plural(&s->registry, s->opts->replay_resource),
+      .res =
+          registry_next_of_plural(&s->registry, NULL, s->opts->replay_resource),
       .pods = s->opts->pods,
       .events = s->opts->pods != 0 ? s->opts->replay_events : 0,
       .first_version = s->opts->pods + 1,

@@ -132,9 +132,20 @@ static bool is_write(const char *verb) {
          strcmp(verb, "watch") != 0;
 }
 
+/* By --forbid, which is about all resources of a plural. */
+static bool is_forbidden(const api_call *call) {
+  const options *opts = call->c->sim->opts;
+  for (size_t i = 0; i < opts->forbid.count; i++) {
+    if (strcmp(opts->forbid.items[i], call->res->plural) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void answer_resource(api_call *call) {
   conn *c = call->c;
-  if (call->res->forbidden) {
+  if (is_forbidden(call)) {
     status_forbidden(c, call->res, call->ns, call->name, call->verb);
     return;
   }
