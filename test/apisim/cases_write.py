@@ -299,6 +299,57 @@ def test_a_namespace_takes_its_objects_along(start):
             sim.get("/api/v1/configmaps").json()["items"]] == ["default"]
 
 
+def test_updates_that_need_a_version(start):
+    """Which resources do is in their strategies (AllowUnconditionalUpdate)."""
+    sim = start()
+    lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    at = f"{CRDS}/things.example.org"
+    sim.create(lease[:-2], "l")
+    assert sim.post(CRDS, definition()).status == 201
+    for path, name in ((lease, 'leases.coordination.k8s.io "l"'),
+                       (at, "customresourcedefinitions.apiextensions.k8s.io "
+                            '"things.example.org"')):
+        now = sim.get(path).json()
+        version = now["metadata"].pop("resourceVersion")
+        check(sim.ask("PUT", path, now), 422, "Invalid",
+              f"{name} is invalid: metadata.resourceVersion: Invalid value: 0: "
+              "must be specified for an update")
+        sim.merge(path, {"metadata": {"labels": {"a": "b"}}})
+        now["metadata"]["resourceVersion"] = version
+        check(sim.ask("PUT", path, now), 409, "Conflict")
+    for path in (MAPS, PODS):
+        sim.create(path, "x")
+        assert sim.ask("PUT", f"{path}/x",
+                       {"metadata": {"name": "x"}}).status == 200
+
+
+def test_updates_that_create(start):
+    """Which resources do is in their strategies (AllowCreateOnUpdate)."""
+    sim = start()
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = {"holderIdentity": "me"}
+
+    def put(path, **metadata):
+        return sim.ask("PUT", path, {"metadata": metadata, "spec": spec})
+    made = put(f"{leases}/l?dryRun=All", name="l")
+    assert made.status == 201 and sim.get(f"{leases}/l").status == 404
+    made = put(f"{leases}/l", name="l", resourceVersion="5")
+    assert made.status == 201 and made.json()["spec"] == spec
+    assert sim.get(f"{leases}/l").json() == made.json()
+    check(put(f"{leases}/m", name="m", uid="old"), 409, "Conflict",
+          "UID in precondition: old, UID in object meta: ")
+    check(put(f"{leases}/m", name="n"), 400, "BadRequest", "does not match")
+    check(put(f"{leases}/m"), 422, "Invalid", "name or generateName")
+    check(put(leases.replace("default", "none") + "/m", name="m"), 404,
+          "NotFound", 'namespaces "none" not found')
+    assert names(sim.get(leases).json()["items"]) == ["l"]
+    assert put("/api/v1/namespaces/default/events/e", name="e").status == 201
+    for path in (MAPS, PODS):
+        check(put(f"{path}/x", name="x"), 404, "NotFound")
+    check(sim.ask("PATCH", f"{leases}/m", {"spec": spec}, MERGE), 404,
+          "NotFound")
+
+
 def definition(served=True):
     return {"apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",

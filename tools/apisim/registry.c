@@ -13,6 +13,7 @@ typedef struct builtin {
   const char *category;
   const char *zero;
   bool namespaced, has_generation, has_status;
+  bool put_creates, needs_version;
 } builtin;
 
 #define ZERO_TEMPLATE                                                          \
@@ -27,7 +28,7 @@ static const builtin BUILTINS[] = {
    ",\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,"
    "\"lastTimestamp\":null,\"eventTime\":null,\"reportingComponent\":\"\","
    "\"reportingInstance\":\"\"",
-   true, false, false},
+   true, false, false, true},
   {"", "v1", "namespaces", "namespace", "Namespace", "\"ns\"", "",
    ",\"spec\":{},\"status\":{}", false, false, true},
   {"", "v1", "nodes", "node", "Node", "\"no\"", "",
@@ -49,7 +50,7 @@ static const builtin BUILTINS[] = {
    ",\"spec\":{" ZERO_TEMPLATE "},\"status\":{\"replicas\":0}",
    true, true, true},
   {"coordination.k8s.io", "v1", "leases", "lease", "Lease", "", "",
-   ",\"spec\":{}", true, false, false},
+   ",\"spec\":{}", true, false, false, true, true},
   {"discovery.k8s.io", "v1", "endpointslices", "endpointslice",
    "EndpointSlice", "", "",
    ",\"addressType\":\"\",\"endpoints\":null,\"ports\":null",
@@ -61,7 +62,7 @@ static const builtin BUILTINS[] = {
    "\"scope\":\"\",\"versions\":null},\"status\":{\"conditions\":null,"
    "\"acceptedNames\":{\"plural\":\"\",\"kind\":\"\"},"
    "\"storedVersions\":null}",
-   false, true, true},
+   false, true, true, false, true},
 };
 /* clang-format on */
 
@@ -102,6 +103,7 @@ static void set_custom(resource *res, bool namespaced) {
   res->namespaced = namespaced;
   res->has_generation = true;
   res->has_status = true;
+  res->needs_version = true;
 }
 
 void registry_init(registry *reg, store *st) {
@@ -117,6 +119,8 @@ void registry_init(registry *reg, store *st) {
     res->namespaced = b->namespaced;
     res->has_generation = b->has_generation;
     res->has_status = b->has_status;
+    res->put_creates = b->put_creates;
+    res->needs_version = b->needs_version;
     res->has_pod_fields = strcmp(b->plural, "pods") == 0;
   }
 }

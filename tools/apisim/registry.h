@@ -30,6 +30,8 @@ typedef struct resource {
   bool custom;         // unstructured: members in alphabetical order
   bool has_generation; // metadata.generation is kept
   bool has_status;     // the status subresource exists
+  bool put_creates;    // an update creates an object that does not exist
+  bool needs_version;  // an update has to name the version that it changes
   bool has_pod_fields; // field selectors know spec.nodeName, status.phase
   bool defined;        // by a CustomResourceDefinition
   bool served;         // false after its definition was deleted

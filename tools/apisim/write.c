@@ -257,16 +257,16 @@ static void refuse_uid(const api_call *call, const char *uid) {
   buf_free(&message);
 }
 
+/* `have` is the object's uid, empty if there is no object. */
 static bool precondition_failed(const api_call *call, const char *uid,
-                                const rev *old) {
-  if (uid == NULL || slice_is(rev_text(old, old->uid), uid)) {
+                                slice have) {
+  if (uid == NULL || slice_is(have, uid)) {
     return false;
   }
   if (strcmp(call->verb, "patch") == 0) {
     refuse_uid(call, uid);
     return true;
   }
-  slice have = rev_text(old, old->uid);
   buf detail = {0};
   buf_printf(&detail,
              "StorageError: invalid object, Code: 4, Key: /registry/%s/%s%s%s, "
@@ -300,14 +300,15 @@ static bool check_version(const api_call *call, yyjson_mut_val *meta,
     buf_free(&message);
     return false;
   }
-  if (!call->res->custom) {
+  if (!call->res->needs_version) {
     return true;
   }
   field_error error = {"FieldValueInvalid",
                        "Invalid value: 0: must be specified for an update",
                        "metadata.resourceVersion"};
-  status_invalid(call->c, call->res->group, call->res->kind, call->name, &error,
-                 1);
+  /* A real server gives the resource in the place of the kind. */
+  status_invalid(call->c, call->res->group, call->res->plural, call->name,
+                 &error, 1);
   return false;
 }
 
@@ -363,24 +364,32 @@ static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
   yyjson_mut_doc_set_root(doc, merged);
 }
 
+/* Whether the object has the name of the URL, or none; else the request is
+ * answered. */
+static bool check_url_name(const api_call *call, yyjson_mut_val *meta) {
+  const char *name = object_text(meta, "name");
+  if (name == NULL || strcmp(name, call->name) == 0) {
+    return true;
+  }
+  buf message = {0};
+  buf_printf(&message,
+             "the name of the object (%s) does not match the name on the URL "
+             "(%s)",
+             name, call->name);
+  status_bad_request_take(call->c, &message);
+  return false;
+}
+
 /* Checks what a request makes of the object, and settles what the server owns.
  * False if the request is answered. */
 static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
                           yyjson_mut_doc *old_doc, rev *old) {
   object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
-  const char *name = object_text(meta, "name");
-  if (name != NULL && strcmp(name, call->name) != 0) {
-    buf message = {0};
-    buf_printf(&message,
-               "the name of the object (%s) does not match the name on the URL "
-               "(%s)",
-               name, call->name);
-    status_bad_request_take(call->c, &message);
-    return false;
-  }
-  if (!body_check_kind(call, doc) || !check_namespace(call, meta) ||
-      precondition_failed(call, object_text(meta, "uid"), old) ||
+  if (!check_url_name(call, meta) || !body_check_kind(call, doc) ||
+      !check_namespace(call, meta) ||
+      precondition_failed(call, object_text(meta, "uid"),
+                          rev_text(old, old->uid)) ||
       !check_version(call, meta, old)) {
     return false;
   }
@@ -425,6 +434,25 @@ void write_change_named(const api_call *call, yyjson_mut_doc *doc,
   free(key);
 }
 
+/* Of an update whose object does not exist. Its version means nothing then. */
+static void create_named(const api_call *call, yyjson_mut_doc *doc) {
+  object_drop_repeats(yyjson_mut_doc_get_root(doc));
+  yyjson_mut_val *meta = object_meta(doc);
+  if (check_url_name(call, meta) && body_check_kind(call, doc) &&
+      !precondition_failed(call, object_text(meta, "uid"), (slice){"", 0})) {
+    object_remove(meta, "resourceVersion");
+    write_create(call, doc);
+  }
+  yyjson_mut_doc_free(doc);
+}
+
+static bool exists(const api_call *call) {
+  char *key = object_key(call->ns, call->name);
+  bool found = table_get(call->res->table, key) != NULL;
+  free(key);
+  return found;
+}
+
 static void update(const api_call *call) {
   if (call->name == NULL) {
     status_method_not_allowed(call->c);
@@ -438,7 +466,11 @@ static void update(const api_call *call) {
     yyjson_mut_doc_free(doc);
     return;
   }
-  write_change_named(call, doc, write_change);
+  if (call->res->put_creates && !exists(call)) {
+    create_named(call, doc);
+  } else {
+    write_change_named(call, doc, write_change);
+  }
 }
 
 void write_answer(const api_call *call) {
