@@ -428,6 +428,33 @@ def test_a_definition_changes(start):
                apiVersion="example.org/v1beta1")
 
 
+def test_stored_version_and_status_of_a_definition(start):
+    sim = start()
+    crd = definition()
+    crd["spec"]["versions"] = [
+        {"name": "v1alpha1", "storage": False},
+        {"name": "v2", "storage": True, "subresources": {"status": {}}}]
+    made = sim.post(CRDS, crd)
+    assert made.json()["status"]["storedVersions"] == ["v2"], made.body
+    for version, code, listed in (("v1alpha1", 404, ["things"]),
+                                  ("v2", 200, ["things", "things/status"])):
+        group = f"/apis/example.org/{version}"
+        things = f"{group}/namespaces/default/things"
+        sim.create(things, "t", kind="Thing",
+                   apiVersion=f"example.org/{version}")
+        assert sim.get(f"{things}/t/status").status == code, version
+        assert sim.ask("PATCH", f"{things}/t/status", {"status": {"a": 1}},
+                       MERGE).status == code, version
+        found = sim.get(group).json()["resources"]
+        assert [x["name"] for x in found] == listed
+    items = sim.get("/apis", {
+        "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;"
+                  "as=APIGroupDiscoveryList"}).json()["items"]
+    found = next(x for x in items if x["metadata"]["name"] == "example.org")
+    assert ["subresources" in x["resources"][0] for x in
+            found["versions"]] == [True, False]
+
+
 def test_odd_definitions_do_no_harm(start):
     sim = start()
     for i, spec in enumerate((

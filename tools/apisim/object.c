@@ -233,6 +233,22 @@ static void default_namespace(yyjson_mut_doc *doc, yyjson_mut_val *root) {
                   "{\"phase\":\"Active\"}");
 }
 
+/* The version of a definition in which a server would store objects. */
+static const char *storage_version(yyjson_mut_val *root) {
+  size_t i, max;
+  yyjson_mut_val *version;
+  yyjson_mut_arr_foreach(
+      yyjson_mut_obj_get(yyjson_mut_obj_get(root, "spec"), "versions"), i, max,
+      version) {
+    const char *name = object_text(version, "name");
+    if (name != NULL &&
+        yyjson_mut_is_true(yyjson_mut_obj_get(version, "storage"))) {
+      return name;
+    }
+  }
+  return "v1"; /* a real server refuses such a definition */
+}
+
 static void default_definition(yyjson_mut_doc *doc, yyjson_mut_val *root,
                                const char *now) {
   yyjson_mut_val *status = member_object(doc, root, "status");
@@ -243,8 +259,11 @@ static void default_definition(yyjson_mut_doc *doc, yyjson_mut_val *root,
              "\"message\":\"no conflicts found\"},{\"type\":\"Established\","
              "\"status\":\"True\",\"lastTransitionTime\":\"%s\",\"reason\":"
              "\"InitialNamesAccepted\",\"message\":\"the initial names have "
-             "been accepted\"}],\"storedVersions\":[\"v1\"]}",
+             "been accepted\"}],\"storedVersions\":[",
              now, now);
+  const char *stored = storage_version(root);
+  buf_put_json(&text, stored, strlen(stored));
+  buf_puts(&text, "]}");
   default_members(doc, status, text.data);
   buf_free(&text);
 }

@@ -313,6 +313,11 @@ static void set_schema(resource *res, yyjson_val *version) {
   }
 }
 
+static bool has_status(yyjson_val *version) {
+  yyjson_val *subresources = yyjson_obj_get(version, "subresources");
+  return yyjson_is_obj(yyjson_obj_get(subresources, "status"));
+}
+
 static bool is_served(yyjson_val *version) {
   yyjson_val *served = yyjson_obj_get(version, "served");
   return served == NULL || yyjson_is_true(served);
@@ -381,6 +386,7 @@ void registry_apply_crd(registry *reg, yyjson_val *crd) {
     if (res != NULL) {
       res->served = is_served(version);
       set_names(res, names, namespaced);
+      res->has_status = has_status(version);
       set_schema(res, version);
     }
   }
