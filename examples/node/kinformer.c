@@ -24,8 +24,10 @@
 #include <kin/kin.h>
 
 typedef struct follower {
+  /* Those that may still use this memory: the client, and get and close, which
+   * JavaScript may keep longer than the object they came with. */
+  int holders;
   napi_env env;
-  napi_ref self; /* the object with get and close stays until the end */
   napi_ref on_change;
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;
@@ -37,6 +39,13 @@ typedef struct follower {
 static napi_value throw_error(napi_env env, const char *text) {
   napi_throw_error(env, NULL, text);
   return NULL;
+}
+
+static void release(follower *f) {
+  f->holders--;
+  if (f->holders == 0) {
+    free(f);
+  }
 }
 
 static napi_value text_value(napi_env env, const char *text, size_t length) {
@@ -103,10 +112,10 @@ static void on_closed(void *data) {
     napi_open_handle_scope(f->env, &scope);
     napi_delete_reference(f->env, f->on_change);
     napi_async_destroy(f->env, f->context);
-    napi_delete_reference(f->env, f->self);
     napi_close_handle_scope(f->env, scope);
   }
   napi_remove_async_cleanup_hook(f->cleanup);
+  release(f);
 }
 
 /* Node ends, for example by process.exit(): it waits for on_closed. */
@@ -199,17 +208,24 @@ static void option(napi_env env, napi_value options, const char *name,
   }
 }
 
+static void on_collected(napi_env env, void *data, void *hint) {
+  (void)env;
+  (void)hint;
+  release(data);
+}
+
 static void add_method(napi_env env, napi_value to, const char *name,
                        napi_callback method, follower *f) {
   napi_value function;
   napi_create_function(env, name, NAPI_AUTO_LENGTH, method, f, &function);
+  napi_add_finalizer(env, function, f, on_collected, NULL, NULL);
+  f->holders++;
   napi_set_named_property(env, to, name, function);
 }
 
-static void free_follower(napi_env env, void *data, void *hint) {
-  (void)env;
-  (void)hint;
-  free(data);
+static bool is_function(napi_env env, napi_value value) {
+  napi_valuetype type;
+  return napi_typeof(env, value, &type) == napi_ok && type == napi_function;
 }
 
 /* follow({server, ca, plural}, onChange) */
@@ -222,10 +238,13 @@ static napi_value follow(napi_env env, napi_callback_info info) {
   char problem[512] = "";
   uv_loop_t *loop;
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
+  if (count < 2 || !is_function(env, arguments[1])) {
+    napi_throw_type_error(env, NULL, "follow({server, ca, plural}, onChange)");
+    return NULL;
+  }
   follower *f = calloc(1, sizeof *f);
-  if (f == NULL || count < 2) {
-    free(f);
-    return throw_error(env, "follow({server, ca, plural}, onChange)");
+  if (f == NULL) {
+    return throw_error(env, "out of memory");
   }
   option(env, arguments[0], "server", server, sizeof server);
   option(env, arguments[0], "ca", authority, sizeof authority);
@@ -238,13 +257,12 @@ static napi_value follow(napi_env env, napi_callback_info info) {
     free(f);
     return throw_error(env, problem[0] != '\0' ? problem : kin_strerror(err));
   }
+  f->holders = 1;
   napi_value name = text_value(env, "kinformer", NAPI_AUTO_LENGTH);
   napi_async_init(env, NULL, name, &f->context);
   napi_create_reference(env, arguments[1], 1, &f->on_change);
   napi_value result;
   napi_create_object(env, &result);
-  napi_wrap(env, result, f, free_follower, NULL, NULL);
-  napi_create_reference(env, result, 1, &f->self);
   napi_add_async_cleanup_hook(env, on_node_ends, f, &f->cleanup);
   add_method(env, result, "get", get, f);
   add_method(env, result, "close", close_it, f);

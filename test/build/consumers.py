@@ -451,6 +451,21 @@ class Ways(debian.Ways, recipes.Ways):
             capture_output=True, text=True, timeout=60, check=False)
         expect(done.returncode == 7, f"status {done.returncode}: {done.stderr}")
 
+    def way_node_keeps(self):
+        """What JavaScript keeps of an informer after the close. glibc overwrites
+        memory that is freed."""
+        addon = self.node_addon()
+        if not self.is_inside("llhttp"):
+            raise Skipped("no archive of llhttp for the library to hold")
+        done = subprocess.run(
+            ["node", "--expose-gc", HERE / "hosts/node_keeps.js", addon,
+             self.url],
+            env=dict(os.environ, GLIBC_TUNABLES="glibc.malloc.tcache_count=0:"
+                     "glibc.malloc.perturb=165"),
+            capture_output=True, text=True, timeout=60, check=False)
+        expect((done.returncode, done.stdout) == (0, "kept\n"),
+               f"status {done.returncode}: {done.stderr}")
+
     def lua_module(self, lua):
         """For luajit, lua5.1 and so on: also the package's name."""
         need("pkg-config")

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+"use strict";
+
+// What JavaScript keeps after the close:
+//     node --expose-gc node_keeps.js ADDON URL
+// Ends with 0 and "kept" when the functions of a closed informer that nothing
+// else keeps can still be called, and are collected in the end.
+const assert = require("assert");
+
+const [addon, server] = process.argv.slice(2);
+const { follow } = require(addon);
+
+for (const callback of ["x", {}, undefined, null, 1]) {
+  assert.throws(() => follow({ server, plural: "pods" }, callback), TypeError);
+}
+assert.throws(() => follow(), TypeError);
+
+let first = "";
+let { get, close } = follow({ server, plural: "pods" }, (type, key) => {
+  first = first || key;
+  if (type === "synced") {
+    assert.strictEqual(JSON.parse(get(first)).kind, "Pod");
+    close();
+  }
+});
+
+process.once("beforeExit", () => { // the loop is empty: all is closed
+  global.gc();
+  setImmediate(() => {
+    assert.strictEqual(get(first), undefined);
+    close();
+    get = close = undefined;
+    setImmediate(() => {
+      global.gc();
+      console.log("kept");
+    });
+  });
+});
