@@ -102,8 +102,8 @@ static bool is_first(const struct sim *s, const resource *res) {
   return true;
 }
 
-/* The first resource of the group's version that a server prefers next, after
- * that of `before`; NULL = from the most preferred on. NULL if there is none. */
+/* The first resource of the group's version that a server prefers next after
+ * that of `before`; NULL = the most preferred one. NULL if there is none. */
 static const resource *next_version(const struct sim *s, const char *group,
                                     const resource *before) {
   const resource *best = NULL;

@@ -4,8 +4,8 @@
 
 /* Versions of API groups: "v1", "v2beta1". */
 
-/* Less than 0 if a server prefers the first: v2, v1, v2beta1, v1beta2, v1alpha1;
- * then all other names, in alphabetical order. */
+/* Less than 0 if a server prefers the first. Preferred are v2, v1, v2beta1,
+ * v1beta2, v1alpha1; then all other names, in alphabetical order. */
 int version_compare(const char *a, const char *b);
 
 #endif
