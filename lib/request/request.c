@@ -223,8 +223,6 @@ int kin_request_cancel(kin_request *request, int code) {
 
 /* --- The next try --------------------------------------------------------- */
 
-static void ask_for_turn(kin_request *request);
-
 /* Asks the program. Returns whether the request is still alive. */
 static bool ask_program(kin_request *request, uint64_t *wait_ms) {
   if (request->on_error == NULL) {
@@ -400,8 +398,12 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   kin_request *request = ctx;
   request->exchange = NULL;
   kin__timer_stop(env_of(request)->timers, &request->timer);
-  if (error == NULL || (error->had_head && is_error_status(request))) {
-    take_answer(request); /* the status says enough without the body's rest */
+  /* An error's status says enough without the body's rest. But a TLS server
+   * answers plain HTTP with a 400. */
+  if (error == NULL ||
+      (error->had_head && is_error_status(request) &&
+       (error->code != KIN_ETLS || request->http_status != 400))) {
+    take_answer(request);
     return;
   }
   char what[WHAT_SIZE];
@@ -459,20 +461,14 @@ static bool has_turn(kin_request *request) {
   return limiter == NULL || kin__limiter_enter(limiter, &request->turn);
 }
 
-static void ask_for_turn(kin_request *request) {
-  if (has_turn(request)) {
-    send_now(request);
-  }
-}
-
 /* The time for the next try has come, or an error's body takes too long. */
 static void on_timer(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, timer);
-  if (request->state == WAITING) {
-    ask_for_turn(request);
-  } else {
+  if (request->state == OPEN) {
     drop_exchange(request);
     take_answer(request);
+  } else if (has_turn(request)) {
+    send_now(request);
   }
 }
 

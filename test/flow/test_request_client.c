@@ -36,6 +36,8 @@ typedef struct bench {
   int closed;
   int codes[4];
   int statuses[4];
+  kin_error_class error_class; /* of the last */
+  char message[256];
   char name[16];
   void (*then)(struct bench *b);
 } bench;
@@ -55,6 +57,8 @@ static void on_response(const kin_response *response, void *data) {
   assert_int_equal(b->closed, 0);
   b->codes[b->results] = response->code;
   b->statuses[b->results] = response->status;
+  b->error_class = response->error_class;
+  snprintf(b->message, sizeof b->message, "%s", response->message);
   snprintf(b->name, sizeof b->name, KIN_STR_FORMAT,
            KIN_STR_ARG(response->details_name));
   b->results++;
@@ -124,6 +128,25 @@ static void test_answer_is_cut(void **state) {
     assert_int_equal(b.results, 1);
     bool has_head = b.statuses[0] == 409;
     assert_int_equal(b.codes[0], has_head ? KIN_ECONFLICT : KIN_EEOF);
+    assert_int_equal(b.server.requests, 1);
+  }
+}
+
+/* A TLS server answers a request in plain HTTP with a 400. The message says
+ * that the URL is wrong. */
+static void test_server_speaks_tls(void **state) {
+  (void)state;
+  static const char go[] = "HTTP/1.0 400 Bad Request\r\n\r\n"
+                           "Client sent an HTTP request to an HTTPS server.\n";
+  bench b = {.then = close_client};
+  for (size_t slice = 0; slice < sizeof go; slice++) {
+    const loop_reply reply = {.bytes = go, .slice = slice, .then = LOOP_CLOSE};
+    run(&b, &reply, 1, 0);
+    assert_int_equal(b.results, 1);
+    assert_int_equal(b.codes[0], KIN_ETLS);
+    assert_int_equal(b.error_class, KIN_CLASS_TLS);
+    assert_non_null(strstr(b.message, "the server's URL must begin with "
+                                      "https://"));
     assert_int_equal(b.server.requests, 1);
   }
 }
@@ -201,6 +224,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_answer_in_slices),
       cmocka_unit_test(test_answer_is_cut),
+      cmocka_unit_test(test_server_speaks_tls),
       cmocka_unit_test(test_connection_is_reused),
       cmocka_unit_test(test_connection_is_stale),
       cmocka_unit_test(test_close_ends_requests),
