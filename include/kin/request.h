@@ -234,7 +234,8 @@ typedef struct kin_response {
   const kin_cause *causes;
   size_t cause_count;
 
-  /** The answer's body as it came, without compression. NUL-terminated. */
+  /** The answer's body as it came, without compression. NUL-terminated. Empty
+   * if an error's body has an encoding that is not understood. */
   kin_str body;
   const char *content_type; /**< "" if the answer has none */
   uint32_t retries;         /**< tries after the first */

@@ -80,24 +80,6 @@ static void refuse_content(kin_feed *feed, const kin__response_head *head) {
   kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
 }
 
-static void on_head(void *ctx, const kin__response_head *head) {
-  kin__http_source *source = ctx;
-  kin_feed *feed = source->feed;
-  source->http_status = head->status;
-  source->retry_after_s = head->retry_after_s;
-  kin__feed_touch(feed);
-  if (head->status != 200) {
-    kin__timer_start(source->env->timers, &source->pending->error_timer,
-                     kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
-    return;
-  }
-  if (!is_json(head->content_type) || !head->is_identity) {
-    refuse_content(feed, head);
-    return;
-  }
-  kin__feed_opened(feed, head->connection);
-}
-
 /* Without memory the message is cut. */
 static void keep_error_body(kin__http_source *source, const char *bytes,
                             size_t length) {
@@ -130,7 +112,7 @@ static void read_error_response(const kin__http_source *source,
   kin__failure_from_status(failure, &status, source->retry_after_s, what);
 }
 
-/* The body has no end, so the feed breaks the request. */
+/* The body has no end, or cannot be read: the feed breaks the request. */
 static void break_error_response(kin__http_source *source) {
   kin__failure failure;
   read_error_response(source, &failure);
@@ -140,6 +122,24 @@ static void break_error_response(kin__http_source *source) {
 static void on_error_timer(kin__timer *timer) {
   break_error_response(
       KIN__CONTAINER_OF(timer, kin__http_pending, error_timer)->source);
+}
+
+static void on_head(void *ctx, const kin__response_head *head) {
+  kin__http_source *source = ctx;
+  kin_feed *feed = source->feed;
+  source->http_status = head->status;
+  source->retry_after_s = head->retry_after_s;
+  kin__feed_touch(feed);
+  if (head->status != 200 && !head->is_identity) {
+    break_error_response(source); /* the body would be no text for people */
+  } else if (head->status != 200) {
+    kin__timer_start(source->env->timers, &source->pending->error_timer,
+                     kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
+  } else if (!is_json(head->content_type) || !head->is_identity) {
+    refuse_content(feed, head);
+  } else {
+    kin__feed_opened(feed, head->connection);
+  }
 }
 
 static bool has_status_body(const kin__http_source *source) {

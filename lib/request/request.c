@@ -293,7 +293,8 @@ static bool is_repeatable_status(const kin_request *request) {
          request->retry_after_s >= 0;
 }
 
-/* The answer has come; of an error's body perhaps only the first part. */
+/* The answer has come; of an error's body perhaps only the first part: then the
+ * exchange is dropped. */
 static void take_answer(kin_request *request) {
   kin__raw_answer raw = {
       .http_status = request->http_status,
@@ -328,10 +329,13 @@ static void on_head(void *ctx, const kin__response_head *head) {
            KIN_STR_ARG(type));
   snprintf(request->etag, sizeof request->etag, KIN_STR_FORMAT,
            KIN_STR_ARG(head->etag));
-  if (is_error_status(request)) {
+  bool is_encoded = !head->is_identity && request->verb != KIN_VERB_HEAD;
+  if (is_error_status(request) && is_encoded) {
+    take_answer(request); /* the body would be no text for people */
+  } else if (is_error_status(request)) {
     kin__timer_start(env_of(request)->timers, &request->timer,
                      kin__env_now_ms(env_of(request)) + MAX_ERROR_BODY_MS);
-  } else if (!head->is_identity && request->verb != KIN_VERB_HEAD) {
+  } else if (is_encoded) {
     char reason[128];
     snprintf(reason, sizeof reason, "%s: " KIN_STR_FORMAT "%s",
              kin_strerror(KIN_ECONTENT), KIN_STR_ARG(head->encoding),
@@ -366,7 +370,6 @@ static void take_error_body(kin_request *request, const char *bytes,
   size_t room = KIN__ANSWER_MAX_ERROR_BODY - request->body.length;
   (void)take_body(request, bytes, length < room ? length : room);
   if (length >= room) {
-    drop_exchange(request);
     take_answer(request);
   }
 }
@@ -465,7 +468,6 @@ static bool has_turn(kin_request *request) {
 static void on_timer(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, timer);
   if (request->state == OPEN) {
-    drop_exchange(request);
     take_answer(request);
   } else if (has_turn(request)) {
     send_now(request);

@@ -326,6 +326,61 @@ static void test_unknown_encoding(void **state) {
   }
 }
 
+/* An error whose body has such a coding is told by its status alone. A request
+ * by HEAD has no body that could be dropped. */
+static void test_unknown_encoding_of_an_error(void **state) {
+  (void)state;
+  static const kin_verb asked[] = {KIN_VERB_GET, KIN_VERB_UPDATE,
+                                   KIN_VERB_HEAD};
+  for (int i = 0; i < 3; i++) {
+    request_world w;
+    qw_init(&w, 0);
+    w.spec.verb = asked[i];
+    if (asked[i] != KIN_VERB_UPDATE) {
+      w.spec.body = NULL;
+      w.spec.body_length = 0;
+    }
+    if (asked[i] == KIN_VERB_HEAD) {
+      w.spec.path = QW_PATH;
+      w.spec.plural = w.spec.namespace_ = w.spec.name = NULL;
+    }
+    qw_start(&w);
+    kin__response_head head = {.status = 502,
+                               .retry_after_s = -1,
+                               .content_type = {"text/html", 9},
+                               .encoding = {"br", 2}};
+    script_request *sent = qw_open_try(&w);
+    if (script_request_give_head(sent, &head) &&
+        (asked[i] == KIN_VERB_HEAD ||
+         script_request_body(sent, "\x8b\x02\x80\xff<x", 6))) {
+      script_request_end(sent);
+    }
+    qw_expect(&w, KIN_ESTATUS, 502, KIN_REASON_INTERNAL_ERROR);
+    assert_int_equal(w.error_class, KIN_CLASS_SERVER);
+    assert_non_null(strstr(w.message, "internal"));
+    assert_int_equal(w.body_length, 0);
+    assert_int_equal(w.vh.script.request_count, 1);
+    qw_finish(&w);
+  }
+}
+
+/* The same if the server asks for another try. */
+static void test_unknown_encoding_is_put_off(void **state) {
+  (void)state;
+  request_world w;
+  qw_begin(&w, KIN_VERB_UPDATE);
+  kin__response_head head = {.status = 503,
+                             .retry_after_s = 2,
+                             .content_type = {"", 0},
+                             .encoding = {"br", 2}};
+  assert_false(script_request_give_head(qw_open_try(&w), &head));
+  qw_pass(&w, 2000);
+  qw_answer(&w, 200, OBJECT);
+  qw_expect(&w, 0, 200, KIN_REASON_NONE);
+  assert_string_equal(w.told, "503+2000 ");
+  qw_finish(&w);
+}
+
 /* Every split of a body gives the same. */
 static void test_split_bodies(void **state) {
   (void)state;
@@ -454,6 +509,8 @@ int main(void) {
       cmocka_unit_test(test_slow_error_body),
       cmocka_unit_test(test_cut_error_body),
       cmocka_unit_test(test_unknown_encoding),
+      cmocka_unit_test(test_unknown_encoding_of_an_error),
+      cmocka_unit_test(test_unknown_encoding_is_put_off),
       cmocka_unit_test(test_split_bodies),
       cmocka_unit_test(test_timeout),
       cmocka_unit_test(test_timeout_before_the_next_try),

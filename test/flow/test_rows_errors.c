@@ -184,6 +184,34 @@ static void test_error_answers_of_watches(void **state) {
   }
 }
 
+/* RE-01: a body that cannot be decoded is no text for people, in a list and in a
+ * watch. */
+static void test_error_answers_in_an_unknown_encoding(void **state) {
+  (void)state;
+  static const answer bad_gateway = {
+      502,        "", KIN_ESTATUS, KIN_CLASS_SERVER, 502, "InternalError",
+      "internal", 'W'};
+  const kin__response_head head = {.status = 502,
+                                   .content_type = {"text/html", 9},
+                                   .retry_after_s = -1,
+                                   .encoding = {"br", 2}};
+  for (int is_watch = 0; is_watch < 2; is_watch++) {
+    iw_world w;
+    open_outcome(&w);
+    if (is_watch) {
+      list(&w);
+    }
+    script_request *request = script_expect(&w.script, "/pods");
+    if (script_request_give_head(request, &head) &&
+        script_request_body(request, "\x8b\x02\x80\xff<x", 6)) {
+      script_request_end(request);
+    }
+    expect(&w, &bad_gateway);
+    assert_int_equal(asked_later(&w), is_watch ? 'W' : 'L');
+    iw_finish(&w);
+  }
+}
+
 /* RE-06, RW-05, RW-06: an ERROR event whose Status has a reason and no code is
  * dealt with as if it had the code, also as far as waiting goes. */
 static void test_error_events_without_a_code(void **state) {
@@ -402,6 +430,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_error_answers_of_lists),
       cmocka_unit_test(test_error_answers_of_watches),
+      cmocka_unit_test(test_error_answers_in_an_unknown_encoding),
       cmocka_unit_test(test_error_events_without_a_code),
       cmocka_unit_test(test_internal_errors_are_repeated),
       cmocka_unit_test(test_no_attempt_is_the_last),
