@@ -131,8 +131,9 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * the kubeconfig, or else the server of the pod. The first request finds the
  * server: libuv's thread pool reads the files, with the C library's memory, and
  * requests wait, each for connect_timeout_ms at most. If no server is found,
- * on_error of the informers says why, class KIN_CLASS_AUTH, and the next
- * attempt of an informer reads the files again.
+ * on_error of the informers says why, class KIN_CLASS_AUTH and code KIN_EINVAL
+ * if a file is missing or wrong, and the next attempt of an informer reads the
+ * files again. Single requests and look-ups of discovery end with the same.
  *
  * The files are read again before a request that comes a minute or more after
  * the last reading, and before the first request after a failure that other

@@ -126,8 +126,9 @@ static void tell_failed(kube_finder *finder) {
                      kin_strerror(KIN_ENOMEM));
     return;
   }
-  kin__late_failed(finder->late, finder->err, KIN_CLASS_AUTH,
-                   finder->problems.text);
+  /* KIN_ENOENT would be a server's "not found": see kin_response.code. */
+  int code = finder->err == KIN_ENOENT ? KIN_EINVAL : finder->err;
+  kin__late_failed(finder->late, code, KIN_CLASS_AUTH, finder->problems.text);
 }
 
 static void free_finder(kube_finder *finder) {

@@ -160,7 +160,7 @@ static void read_causes(kin__answer *answer, kin__json *details) {
 
 void kin__answer_read(kin__answer *answer, const kin_allocator *allocator,
                       const kin__failure *failure, kin_str body) {
-  *answer = (kin__answer){.allocator = allocator};
+  kin__answer_init(answer, allocator);
   const known_reason *reason = find_reason(failure->reason, failure->status);
   answer->reason = reason != NULL ? reason->reason : KIN_REASON_NONE;
   if (!may_be_status(body) ||

@@ -5,6 +5,7 @@
 #include <kin/request.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "listwatch/failure.h"
 
 struct yyjson_doc;
@@ -31,6 +32,13 @@ typedef struct kin__answer {
   kin_cause causes[KIN__ANSWER_MAX_CAUSES];
   size_t cause_count;
 } kin__answer;
+
+static inline void kin__answer_init(kin__answer *answer,
+                                    const kin_allocator *allocator) {
+  *answer = (kin__answer){.allocator = allocator,
+                          .details_kind = KIN__LIT(""),
+                          .details_name = KIN__LIT("")};
+}
 
 /* Judges a complete answer: whether it is a failure, and which (RE-01, RE-02,
  * RE-03). `what` describes the request. Without memory to tell whether a 2xx is

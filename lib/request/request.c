@@ -160,7 +160,8 @@ static void end_body(kin_request *request) {
 static void call_back(kin__deferred *deferred) {
   kin_request *request = KIN__CONTAINER_OF(deferred, kin_request, step);
   const kin__env *env = env_of(request);
-  kin__answer answer = {.allocator = env->allocator};
+  kin__answer answer;
+  kin__answer_init(&answer, env->allocator);
   end_body(request);
   if (request->failure.code != 0) {
     add_previous(request);

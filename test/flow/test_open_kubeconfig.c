@@ -15,8 +15,10 @@
 
 #include <cmocka.h>
 
+#include <kin/discovery.h>
 #include <kin/kin.h>
 #include <kin/kubeconfig.h>
+#include <kin/request.h>
 
 #include "support/client_world.h"
 
@@ -30,6 +32,7 @@ typedef struct bench {
   char path[64];
   const char *context;
   kin_exec_policy policy;
+  int answers; /* of requests and look-ups */
 } bench;
 
 static void write_file(const bench *b, const char *text) {
@@ -158,7 +161,7 @@ static void test_open_with_a_file_that_comes_later(void **state) {
   unlink(b.path);
   client_world_open(&b.w);
   CLIENT_UNTIL(&b.w, b.w.errors == 1);
-  assert_int_equal(b.w.code, KIN_ENOENT);
+  assert_int_equal(b.w.code, KIN_EINVAL);
   assert_int_equal(b.w.error_class, KIN_CLASS_AUTH);
   assert_non_null(strstr(b.w.message, b.path));
   write_file(&b, "clusters: [\n");
@@ -168,6 +171,52 @@ static void test_open_with_a_file_that_comes_later(void **state) {
   write_config(&b, "r");
   CLIENT_UNTIL(&b.w, b.w.deletes == 1);
   assert_int_equal(b.w.errors, 2);
+  bench_finish(&b);
+}
+
+static void expect_no_server(const bench *b, int code,
+                             kin_error_class error_class, const char *message) {
+  assert_int_equal(code, KIN_EINVAL);
+  assert_int_equal(error_class, KIN_CLASS_AUTH);
+  assert_non_null(strstr(message, b->path));
+}
+
+static void on_response(const kin_response *response, void *data) {
+  bench *b = data;
+  expect_no_server(b, response->code, response->error_class, response->message);
+  assert_int_equal(response->status, 0);
+  assert_int_equal(response->reason, KIN_REASON_NONE);
+  assert_non_null(response->details_kind.data);
+  assert_non_null(response->details_name.data);
+  assert_non_null(response->body.data);
+  b->answers++;
+}
+
+static void on_discovery(const kin_discovery_result *result, void *data) {
+  bench *b = data;
+  expect_no_server(b, result->code, result->error_class, result->message);
+  assert_int_equal(result->status, 0);
+  assert_int_equal(result->near_count, 0);
+  b->answers++;
+}
+
+/* Without a file there is no server that could say "not found". */
+static void test_open_without_a_file_asks_no_server(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  unlink(b.path);
+  assert_int_equal(client_world_open_client(&b.w), 0);
+  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
+  spec.plural = "configmaps";
+  spec.namespace_ = "n";
+  spec.name = "c";
+  assert_int_equal(kin_request_start(NULL, b.w.client, &spec, on_response, &b),
+                   0);
+  CLIENT_UNTIL(&b.w, b.answers == 1);
+  assert_int_equal(
+      kin_discovery_find(NULL, b.w.client, "pods", on_discovery, &b), 0);
+  CLIENT_UNTIL(&b.w, b.answers == 2);
   bench_finish(&b);
 }
 
@@ -476,6 +525,7 @@ int main(void) {
       cmocka_unit_test(test_open_and_leave_the_folder),
       cmocka_unit_test(test_open_a_context),
       cmocka_unit_test(test_open_with_a_file_that_comes_later),
+      cmocka_unit_test(test_open_without_a_file_asks_no_server),
       cmocka_unit_test(test_open_with_settings_of_no_use),
       cmocka_unit_test(test_open_warns_once),
       cmocka_unit_test(test_open_stays_in_its_context),
