@@ -35,8 +35,11 @@ extern "C" {
  *
  * While a watch is open and no byte has come for 30 s on any connection, the
  * client asks the server for /version. If the server does not answer within
- * 10 s, or within a shorter response_timeout_ms, the client gives up the silent
- * watches and opens them anew. */
+ * 10 s, or within a shorter response_timeout_ms or connect_timeout_ms, the
+ * client gives up the silent watches and opens them anew; so it does if a
+ * look-up of the server's name has begun and brings no answer in that time. A
+ * question that waits for this host so long, for a file or for a thread of
+ * libuv's pool, shows nothing: the server is asked again 30 s later. */
 typedef struct kin_client kin_client;
 
 /** One extra attribute of the impersonated user. */

@@ -53,6 +53,7 @@ struct kin__dial {
   uint16_t port;
   uv_getaddrinfo_t resolver;
   bool is_resolving; /* the resolver's callback is still to come */
+  bool is_withdrawn; /* no thread has begun the look-up, and none will */
   int resolver_status;
 
   kin__address addresses[KIN__DIAL_MAX_ADDRESSES];
@@ -97,6 +98,14 @@ static void fail_attempt(attempt *a, int code) {
   a->code = code;
 }
 
+bool kin__dial_withdraw(kin__dial *dial) {
+  if (dial->is_resolving && !dial->is_withdrawn) {
+    /* Fails if the look-up is running; the callback comes in both cases. */
+    dial->is_withdrawn = uv_cancel((uv_req_t *)&dial->resolver) == 0;
+  }
+  return dial->is_withdrawn;
+}
+
 /* Stops for good. Does not free the dial. */
 static void end(kin__dial *dial) {
   kin__timer_stop(dial->net->timers, &dial->timer);
@@ -107,10 +116,7 @@ static void end(kin__dial *dial) {
     }
   }
   kin__link_remove(&dial->node);
-  if (dial->is_resolving) {
-    /* Fails if the look-up is running; the callback comes in both cases. */
-    (void)uv_cancel((uv_req_t *)&dial->resolver);
-  }
+  (void)kin__dial_withdraw(dial);
   dial->state = DIAL_ENDED;
 }
 
@@ -317,10 +323,13 @@ static bool step(kin__task *task) {
 static void on_timer(kin__timer *timer) {
   kin__dial *dial = KIN__CONTAINER_OF(timer, kin__dial, timer);
   if (dial->state == DIAL_RESOLVING) {
-    char why[64];
-    snprintf(why, sizeof why, "no answer within %lu ms",
+    bool has_begun = !kin__dial_withdraw(dial);
+    char why[80];
+    snprintf(why, sizeof why, "%s within %lu ms",
+             has_begun ? "no answer" : "libuv's thread pool had no time for it",
              (unsigned long)dial->timeout_ms);
-    fail_resolve(dial, KIN_ETIMEDOUT, KIN_CLASS_DNS, why);
+    fail_resolve(dial, has_begun ? KIN_ETIMEDOUT : KIN_ERESOLVE, KIN_CLASS_DNS,
+                 why);
   } else {
     assert(dial->state == DIAL_CONNECTING);
     go_on(dial);

@@ -71,15 +71,20 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   }
 }
 
-/* Silence is a failure to connect, or that the time of a request is shorter than
- * answer_ms and over. Other errors come from this host, as a lack of descriptors
- * does, or show that a server answered. */
+/* Silence is a failure to connect, or that the time of a request or of a look-up
+ * is shorter than answer_ms and over. Other errors come from this host, as a
+ * lack of descriptors does, or show that a server answered. */
 static bool is_silence(const kin__exchange_error *error) {
   int code = error->code;
-  return error->error_class == KIN_CLASS_CONNECT
-             ? code != UV_EMFILE && code != UV_ENFILE
-             : error->error_class == KIN_CLASS_PROTOCOL &&
-                   code == KIN_ETIMEDOUT;
+  switch (error->error_class) {
+  case KIN_CLASS_CONNECT:
+    return code != UV_EMFILE && code != UV_ENFILE;
+  case KIN_CLASS_DNS:
+  case KIN_CLASS_PROTOCOL:
+    return code == KIN_ETIMEDOUT;
+  default:
+    return false;
+  }
 }
 
 static void on_end(void *ctx, const kin__exchange_error *error) {
@@ -132,10 +137,13 @@ static void check_silence(kin__probe *probe) {
   }
 }
 
-/* For a credential or a file: the server has not been asked. */
+/* For a credential, a file, or a thread that looks the name up: the server has
+ * not been asked. The exchange must then be cancelled. */
 static bool waits_for_host(const kin__exchange *exchange) {
   return exchange->state == KIN__EXCHANGE_QUEUED ||
-         exchange->state == KIN__EXCHANGE_WAITING;
+         exchange->state == KIN__EXCHANGE_WAITING ||
+         (exchange->state == KIN__EXCHANGE_DIALLING &&
+          kin__dial_withdraw(exchange->dial));
 }
 
 static void on_timer(kin__timer *timer) {

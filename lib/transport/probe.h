@@ -16,7 +16,9 @@
  * open, the probe asks the server for its version, on an idle connection if
  * there is one. Any HTTP answer will do. If no answer comes within answer_ms,
  * or the connection fails, the probe closes all idle connections, and breaks
- * every watch that has been silent since then with KIN_ETIMEDOUT.
+ * every watch that has been silent since then with KIN_ETIMEDOUT. A question
+ * that waits for this host all the time, for a file or for a thread of libuv's
+ * pool, shows nothing, and is asked again silence_ms later.
  *
  * There is one question at a time and one timer. While no watch is open,
  * nothing runs. If a proxy answers for a dead server behind it, the probe does

@@ -331,26 +331,17 @@ static void test_probe_other_failures(void **state) {
   tls_cert_finish(&other);
 }
 
-/* A question that waits for this host, here for the token's file to be read in a
- * pool that has no time, has not reached the server. It is asked again later. */
+/* A question that waits for this host, here for a new pair of certificate and
+ * key to be built in a pool that has no time, has not reached the server. It is
+ * asked again later. */
 static void test_probe_waits_for_host(void **state) {
   (void)state;
-  const tls_reply replies[] = {{.bytes = HELLO}, {.bytes = CHUNKED}, silence};
+  const tls_reply replies[] = WATCHES(silence);
   tls_world t;
-  char path[128];
-  tls_world_init(&t, replies, 3, 0);
-  t.probe_silence_ms = SILENCE_MS;
-  t.token_file = tls_world_path(&t, "token", path, sizeof path);
-  tls_write_file(path, "t0ken");
-  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-  fetch list = {.world = &t.w};
-  assert_int_equal(fetch_start(&list, &t.w, "/list", false), 0);
-  WORLD_UNTIL(&t.w, list.ends == 1);
-  world_advance(&t.w, 25000); /* the token is due 50 s after it was read */
-  fetch watch = {.world = &t.w};
-  assert_int_equal(fetch_start(&watch, &t.w, "/watch", true), 0);
-  WORLD_UNTIL(&t.w, watch.bodies == 1);
-
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  assert_int_equal(kin__tls_context_set_pair(t.w.transport->tls, NULL, NULL),
+                   0);
   pool_plug plug;
   plug_open(&plug, &t.w.loop);
   for (int round = 0; round < 2; round++) {
@@ -362,14 +353,84 @@ static void test_probe_waits_for_host(void **state) {
   }
   plug_pull(&plug);
   world_advance(&t.w, SILENCE_MS);
-  WORLD_UNTIL(&t.w, t.server.requests == 3);
+  WORLD_UNTIL(&t.w, t.server.requests == 2);
   world_advance(&t.w, ANSWER_MS);
   assert_int_equal(watch.ends, 1);
   assert_int_equal(watch.error.code, KIN_ETIMEDOUT);
   plug_close(&plug);
-  fetch_finish(&list);
-  fetch_finish(&watch);
-  tls_world_close(&t);
+  close_watches(&t, &watch, 1);
+}
+
+/* One watch of a server that is given by its name; requests have connect_ms to
+ * connect. */
+static void open_named(tls_world *t, fetch *watch, const tls_reply *replies,
+                       uint32_t connect_ms) {
+  tls_world_init(t, replies, 2, 0);
+  t->probe_silence_ms = SILENCE_MS;
+  assert_int_equal(tls_world_open(t, "localhost"), 0);
+  *watch = (fetch){.world = &t->w};
+  assert_int_equal(fetch_start(watch, &t->w, "/watch", true), 0);
+  WORLD_UNTIL(&t->w, watch->bodies == 1);
+  t->w.transport->connect_timeout_ms = connect_ms;
+}
+
+static const uint32_t connect_times_ms[] = {ANSWER_MS / 2, ANSWER_MS,
+                                            2 * ANSWER_MS};
+
+/* The same for the look-up of the server's name, however long it may take. */
+static void test_probe_waits_for_a_look_up(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{.bytes = CHUNKED}, {.bytes = VERSION}};
+  for (size_t i = 0; i < 3; i++) {
+    tls_world t;
+    fetch watch;
+    open_named(&t, &watch, replies, connect_times_ms[i]);
+    pool_plug plug;
+    plug_open(&plug, &t.w.loop);
+    for (int round = 0; round < 2; round++) {
+      world_advance(&t.w, SILENCE_MS);
+      assert_true(is_asking(&t));
+      world_run_tasks(&t.w);
+      world_advance(&t.w, ANSWER_MS / 2);
+      assert_int_equal(is_asking(&t), connect_times_ms[i] >= ANSWER_MS);
+      world_advance(&t.w, ANSWER_MS / 2);
+      assert_false(is_asking(&t));
+      assert_int_equal(watch.ends, 0);
+    }
+    plug_pull(&plug);
+    world_advance(&t.w, SILENCE_MS);
+    WORLD_UNTIL(&t.w, t.server.requests == 2 && !is_asking(&t));
+    assert_int_equal(watch.ends, 0);
+    plug_close(&plug);
+    close_watches(&t, &watch, 1);
+  }
+}
+
+/* A look-up that has begun, and whose answer does not come: the network is cut
+ * off, its name servers too. When all threads are held after the look-up, one of
+ * them has begun it; the loop does not hear of its end. */
+static void test_probe_no_answer_of_a_look_up(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{.bytes = CHUNKED}, {.bytes = VERSION}};
+  for (size_t i = 0; i < 3; i++) {
+    tls_world t;
+    fetch watch;
+    open_named(&t, &watch, replies, connect_times_ms[i]);
+    world_advance(&t.w, SILENCE_MS);
+    world_run_tasks(&t.w);
+    pool_plug plug;
+    plug_open(&plug, &t.w.loop);
+    bool is_impatient = connect_times_ms[i] < ANSWER_MS;
+    world_advance(&t.w, (is_impatient ? ANSWER_MS / 2 : ANSWER_MS) - 1);
+    assert_int_equal(watch.ends, 0);
+    world_advance(&t.w, 1);
+    assert_broken(&watch, is_impatient
+                              ? "no byte for 35 s, and the server does"
+                              : "no byte for 40 s, and the server does");
+    plug_pull(&plug);
+    plug_close(&plug);
+    close_watches(&t, &watch, 1);
+  }
 }
 
 /* An answer without an end is cut off. */
@@ -449,6 +510,8 @@ int main(void) {
       cmocka_unit_test(test_probe_without_watch),
       cmocka_unit_test(test_probe_other_failures),
       cmocka_unit_test(test_probe_waits_for_host),
+      cmocka_unit_test(test_probe_waits_for_a_look_up),
+      cmocka_unit_test(test_probe_no_answer_of_a_look_up),
       cmocka_unit_test(test_probe_endless_answer),
       cmocka_unit_test(test_probe_close_in_callback),
       cmocka_unit_test(test_probe_close),
