@@ -70,10 +70,11 @@ typedef struct kin_client_options {
   /** The library's work per loop iteration before the loop gets its turn; 0:
    * 500 us; at most a second. Reading, timers, deferred calls, handlers and all
    * other work count together. A piece of work begins only if another one as
-   * long as the longest of the iteration would still fit. So an iteration takes
-   * longer than the budget if a piece takes longer than all before it: with the
-   * default up to 1 ms of CPU, if no handler takes long. One step over a single
-   * object of more than 256 KB takes longer. */
+   * long as the longest of the iteration would still fit; of deferred calls, of
+   * timers and of all other work one piece each begins in any case. So an
+   * iteration takes longer than the budget if a piece takes longer than all
+   * before it: with the default up to 1 ms of CPU, if no handler takes long. One
+   * step over a single object of more than 256 KB takes longer. */
   uint32_t budget_us;
 
   /* --- What goes wrong --- */

@@ -42,7 +42,7 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
   sched->handler_ns = 0;
   uint64_t start = sched->now_ns(sched->ctx);
   uint64_t now = start;
-  uint64_t longest = 0;
+  uint64_t longest = sched->longest_ns;
   while (!kin__link_is_empty(&sched->queue)) {
     uint64_t begun = now;
     kin__task *task = KIN__CONTAINER_OF(sched->queue.next, kin__task, node);

@@ -35,6 +35,7 @@ typedef struct kin__sched {
    * be cheap: it also comes for work that is already known. */
   void (*wake)(struct kin__sched *sched);
   uint64_t handler_ns; /* in the current run */
+  uint64_t longest_ns; /* a piece of work that came before the run; 0: none */
   /* Bounds of every step of every task. A test that sets one piece, or a clock
    * that moves at each look, sees the state between any two pieces. */
   uint32_t max_pieces; /* UINT32_MAX: each step's own constant */
@@ -70,9 +71,9 @@ void kin__sched_add(kin__sched *sched, kin__task *task);
 void kin__sched_cancel(kin__sched *sched, kin__task *task);
 
 /* Runs steps until nothing is left, or until one more step, as long as the
- * longest of this run, would exceed `budget_ns`. One step always runs. So a run
- * takes longer than the budget only if a step takes longer than all before it.
- * Returns whether work is left. */
+ * longest of this run or longest_ns, would exceed `budget_ns`. One step always
+ * runs. So a run takes longer than the budget only if a step takes longer than
+ * all before it. Returns whether work is left. */
 bool kin__sched_run(kin__sched *sched, uint64_t budget_ns);
 
 bool kin__sched_has_work(const kin__sched *sched);

@@ -46,8 +46,8 @@ static void on_work(kin__sched *sched) {
 }
 
 /* Records the time of the library's own work, without handlers. */
-static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
-  uint64_t spent_ns = uv_hrtime() - start_ns;
+static void account(kin__loop *loop, uint64_t handler_ns) {
+  uint64_t spent_ns = uv_hrtime() - loop->begun_ns;
   uint64_t handlers_ns = loop->handler_ns - handler_ns;
   uint64_t own_ns = spent_ns > handlers_ns ? spent_ns - handlers_ns : 0;
   loop->busy_ns += own_ns;
@@ -57,17 +57,36 @@ static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
   }
 }
 
+static void begin_pieces(kin__loop *loop) {
+  loop->begun_ns = uv_hrtime();
+  loop->piece_ns = loop->begun_ns;
+  loop->sched.longest_ns = 0;
+}
+
 /* Rest of the budget. At 0 each kind of work still does one piece, so that no
  * kind blocks another. */
-static uint64_t budget_left(const kin__loop *loop, uint64_t start_ns) {
-  uint64_t spent_ns = uv_hrtime() - start_ns;
+static uint64_t budget_left(const kin__loop *loop) {
+  uint64_t spent_ns = loop->piece_ns - loop->begun_ns;
   return spent_ns < loop->budget_ns ? loop->budget_ns - spent_ns : 0;
+}
+
+/* A piece has ended. Returns whether one more, as long as the longest of the
+ * iteration, fits into the budget. */
+static bool has_time_after_piece(kin__loop *loop) {
+  uint64_t now_ns = uv_hrtime();
+  uint64_t *longest_ns = &loop->sched.longest_ns;
+  if (now_ns - loop->piece_ns > *longest_ns) {
+    *longest_ns = now_ns - loop->piece_ns;
+  }
+  loop->piece_ns = now_ns;
+  uint64_t left_ns = budget_left(loop);
+  return left_ns > 0 && left_ns >= *longest_ns;
 }
 
 /* Runs the calls deferred so far. A callback may defer more, for the next
  * iteration, and may free its own structures. Calls that the budget leaves
  * undone come first in the next iteration. */
-static void run_deferred(kin__loop *loop, uint64_t start_ns) {
+static void run_deferred(kin__loop *loop) {
   kin__link batch;
   kin__link_init(&batch);
   kin__link_splice(&batch, &loop->deferred);
@@ -76,7 +95,7 @@ static void run_deferred(kin__loop *loop, uint64_t start_ns) {
         KIN__CONTAINER_OF(batch.next, kin__deferred, node);
     kin__link_remove(&deferred->node);
     deferred->cb(deferred);
-    if (budget_left(loop, start_ns) == 0) {
+    if (!has_time_after_piece(loop)) {
       break;
     }
   }
@@ -86,7 +105,7 @@ static void run_deferred(kin__loop *loop, uint64_t start_ns) {
 
 static void arm(kin__loop *loop);
 
-static void run_timers(kin__loop *loop, uint64_t start_ns) {
+static void run_timers(kin__loop *loop) {
   if (!loop->are_timers_due) {
     return;
   }
@@ -94,7 +113,7 @@ static void run_timers(kin__loop *loop, uint64_t start_ns) {
   bool has_more = true;
   do {
     has_more = kin__timers_run(&loop->timers, now, 1);
-  } while (has_more && budget_left(loop, start_ns) > 0);
+  } while (has_time_after_piece(loop) && has_more);
   loop->are_timers_due = has_more;
   arm(loop);
 }
@@ -108,14 +127,14 @@ static bool has_work(const kin__loop *loop) {
 
 /* All work of an iteration. libuv's callbacks only note work. */
 static void run_turn(kin__loop *loop) {
-  uint64_t start_ns = uv_hrtime();
   uint64_t handler_ns = loop->handler_ns;
+  begin_pieces(loop);
   loop->is_inside = true;
   loop->iterations++;
-  run_deferred(loop, start_ns);
-  run_timers(loop, start_ns);
-  kin__sched_run(&loop->sched, budget_left(loop, start_ns));
-  account(loop, start_ns, handler_ns);
+  run_deferred(loop);
+  run_timers(loop);
+  kin__sched_run(&loop->sched, budget_left(loop));
+  account(loop, handler_ns);
   loop->is_inside = false;
 }
 

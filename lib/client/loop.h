@@ -39,6 +39,8 @@ typedef struct kin__loop {
   kin__link deferred; /* of kin__deferred */
   uint64_t armed_ms;  /* when the uv_timer_t fires; UINT64_MAX: never */
   uint64_t budget_ns;
+  uint64_t begun_ns;   /* the iteration */
+  uint64_t piece_ns;   /* when its last deferred call or timer ended */
   uint64_t handler_ns; /* total time in handlers; dispatch adds to it */
   uint64_t iterations;
   uint64_t busy_ns;

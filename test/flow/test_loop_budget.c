@@ -141,6 +141,34 @@ static void test_budget_is_shared(void **state) {
   }
 }
 
+/* A piece begins only if another one as long as the longest would still fit,
+ * whatever kind of work the longest was. A slow machine does fewer. */
+static void test_longest_piece_must_fit(void **state) {
+  (void)state;
+  for (kind k = DEFERRED; k <= TIMER; k++) {
+    open_world(SPIN_NS * 5 / 2);
+    add_work(k == DEFERRED ? COUNT : 0, k == TIMER ? COUNT : 0, false);
+    w.spinning = k;
+    while (w.calls[k] == 0) {
+      uv_run(&w.uv, UV_RUN_NOWAIT);
+    }
+    assert_true(w.calls[k] <= 2);
+    w.spinning = KINDS;
+    close_world();
+
+    open_world(SPIN_NS * 3 / 2);
+    add_work(k == DEFERRED, k == TIMER, true);
+    w.spinning = k;
+    while (w.calls[k] == 0) {
+      w.calls[TASK] = 0;
+      uv_run(&w.uv, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(w.calls[TASK], 1);
+    w.spinning = KINDS;
+    close_world();
+  }
+}
+
 static void test_one_number_counts_all(void **state) {
   (void)state;
   for (kind k = DEFERRED; k < KINDS; k++) {
@@ -179,6 +207,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_each_kind_does_one_piece),
       cmocka_unit_test(test_budget_is_shared),
+      cmocka_unit_test(test_longest_piece_must_fit),
       cmocka_unit_test(test_one_number_counts_all),
       cmocka_unit_test(test_later_timers_still_come),
   };
