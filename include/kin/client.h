@@ -114,7 +114,10 @@ typedef struct kin_client_options {
    * others when their response is complete: a watch ends by itself after 5 to 10
    * minutes, is opened anew, and loses no event. (client-go breaks all
    * connections when the client's certificate changes.) A file that can no
-   * longer be read, or that has the same content as before, changes nothing. */
+   * longer be read, or that has the same content as before, changes nothing. A
+   * reading that takes long, because the pool is busy or a file system does not
+   * answer, delays a request by a second: then the token and the certificates
+   * that were read before are used, until the reading ends. */
 
   /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has

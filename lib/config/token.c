@@ -34,8 +34,9 @@ struct kin__token {
   char reason[256];
 
   uv_work_t work;
-  bool is_reading; /* only the worker may use buffer, length and status */
-  char *buffer;    /* KIN__TOKEN_MAX_BYTES, while reading */
+  uint64_t begun_ms; /* the reading */
+  bool is_reading;   /* only the worker may use buffer, length and status */
+  char *buffer;      /* KIN__TOKEN_MAX_BYTES, while reading */
   size_t length;
   int status;
   kin__link waiters;
@@ -139,6 +140,7 @@ static int start_reading(kin__token *token) {
   assert(err == 0); /* fails only without a callback */
   (void)err;
   token->is_reading = true;
+  token->begun_ms = kin__clock_ms(&token->clock);
   return 0;
 }
 
@@ -150,13 +152,21 @@ static bool is_due(const kin__token *token) {
           kin__clock_ms(&token->clock) - token->read_ms >= FRESH_MS);
 }
 
+/* The token in hand is used meanwhile. */
+static bool is_slow(const kin__token *token) {
+  return token->is_reading && token->value != NULL &&
+         kin__clock_ms(&token->clock) - token->begun_ms >= KIN__PATIENCE_MS;
+}
+
 static int get(void *ctx, kin__waiter *waiter, kin__credential *out) {
   kin__token *token = ctx;
   *out = (kin__credential){.reason = token->reason};
-  if (waiter != NULL && !waiter->is_served && is_due(token)) {
+  if (waiter != NULL && !waiter->is_served && is_due(token) &&
+      !is_slow(token)) {
     int err = token->is_reading ? 0 : start_reading(token);
     if (err == 0) {
       kin__link_push(&token->waiters, &waiter->node);
+      out->value = token->value;
       return KIN__PENDING;
     }
     fail(token, err, kin_strerror(err));

@@ -25,9 +25,10 @@
  * token stays in use, and every following request tries again. A request fails
  * only if there is no token at all.
  *
- * Files are read in libuv's pool, and requests wait meanwhile. A token's bytes
- * are wiped when the token is replaced, and appear in no log line and no
- * error. */
+ * Files are read in libuv's pool, and requests wait meanwhile: for a second at
+ * most if there is a token in hand, and not at all once a reading has taken a
+ * second. A token's bytes are wiped when the token is replaced, and appear in no
+ * log line and no error. */
 typedef struct kin__token kin__token;
 
 typedef struct kin__token_options {

@@ -24,8 +24,9 @@ typedef struct kin__credential {
  * possible and keeps no copy. It wipes the bytes of the request that held the
  * value. */
 typedef struct kin__credentials {
-  /* Returns 0 with *out, KIN__PENDING, or a negative code with out->reason.
-   * Both are borrowed until the next call. With a NULL waiter the current state
+  /* Returns 0 with *out, KIN__PENDING, with out->value if that stays good
+   * meanwhile, or a negative code with out->reason. All are borrowed until the
+   * next call. With a NULL waiter the current state
    * is returned, without waiting. */
   int (*get)(void *ctx, kin__waiter *waiter, kin__credential *out);
   /* The server answered 401 to a request with the credential of this serial. */

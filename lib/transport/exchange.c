@@ -330,11 +330,13 @@ static void time_out(kin__exchange *exchange) {
   unsigned long response_ms = transport->response_timeout_ms;
   switch (exchange->state) {
   case KIN__EXCHANGE_WAITING:
-    kin__exchange_fail(
-        exchange, KIN_ETIMEDOUT,
-        kin__exchange_waits_for_credential(exchange) ? KIN_CLASS_AUTH
-                                                     : KIN_CLASS_TLS,
-        "credentials or certificates were not read within %lu ms", waited_ms);
+    if (!kin__exchange_takes_value(exchange)) {
+      kin__exchange_fail(
+          exchange, KIN_ETIMEDOUT,
+          kin__exchange_waits_for_credential(exchange) ? KIN_CLASS_AUTH
+                                                       : KIN_CLASS_TLS,
+          "credentials or certificates were not read within %lu ms", waited_ms);
+    }
     break;
   case KIN__EXCHANGE_OPENING:
     kin__exchange_fail(exchange, KIN_ETIMEDOUT, KIN_CLASS_CONNECT,

@@ -45,9 +45,24 @@ uint32_t kin__exchange_wait_ms(const kin__exchange *exchange) {
              : transport->connect_timeout_ms;
 }
 
-static void wait(kin__exchange *exchange) {
+static void wait(kin__exchange *exchange, bool has_value) {
+  uint32_t wait_ms = kin__exchange_wait_ms(exchange);
   exchange->state = KIN__EXCHANGE_WAITING;
-  kin__exchange_start_timer(exchange, kin__exchange_wait_ms(exchange));
+  exchange->asking->has_value = has_value;
+  if (has_value && wait_ms > KIN__PATIENCE_MS) {
+    wait_ms = KIN__PATIENCE_MS;
+  }
+  kin__exchange_start_timer(exchange, wait_ms);
+}
+
+bool kin__exchange_takes_value(kin__exchange *exchange) {
+  kin__exchange_asking *asking = exchange->asking;
+  if (asking->has_value) {
+    kin__waiter_serve(&asking->credential_waiter);
+    kin__waiter_serve(&asking->context_waiter);
+    kin__waiter_serve(&asking->proxy_waiter);
+  }
+  return asking->has_value;
 }
 
 static bool is_good(kin__exchange *exchange, int err, const char *reason) {
@@ -68,7 +83,7 @@ bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
   }
   int err = credentials->get(credentials->ctx, waiter, credential);
   if (err == KIN__PENDING) {
-    wait(exchange);
+    wait(exchange, credential->value != NULL);
     return false;
   }
   return is_good(exchange, err, credential->reason);
@@ -94,7 +109,7 @@ static bool has_context(kin__exchange *exchange, kin__tls_context *context,
   }
   int err = kin__tls_context_prepare(context, waiter, interval_ms);
   if (err == KIN__PENDING) {
-    wait(exchange);
+    wait(exchange, kin__tls_context_is_usable(context));
   } else if (err != 0) {
     kin__exchange_fail(exchange, err,
                        kin__exchange_class_of(err, KIN_CLASS_TLS), "%s: %s",

@@ -53,6 +53,8 @@ typedef struct kin__exchange_asking {
   kin__waiter credential_waiter;
   kin__waiter context_waiter;
   kin__waiter proxy_waiter; /* for the TLS context of the proxy */
+  bool has_value; /* what it waits for is there, and the wait for a newer one is
+                   * short */
   kin__http1_head head;
 } kin__exchange_asking;
 
@@ -130,6 +132,9 @@ bool kin__exchange_may_begin(kin__exchange *exchange);
 bool kin__exchange_has_contexts(kin__exchange *exchange);
 bool kin__exchange_has_checked_files(kin__exchange *exchange);
 bool kin__exchange_waits_for_credential(const kin__exchange *exchange);
+/* The wait is over. Returns whether the exchange goes on with a value that is
+ * there. */
+bool kin__exchange_takes_value(kin__exchange *exchange);
 /* The time that such a wait may take. */
 uint32_t kin__exchange_wait_ms(const kin__exchange *exchange);
 

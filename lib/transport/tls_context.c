@@ -283,6 +283,7 @@ static void start_work(kin__tls_context *context, bool is_forced) {
   }
   context->is_suspect = false;
   context->is_working = true;
+  context->begun_ms = kin__net_now_ms(context->net);
   kin__net_hold(context->net);
   int err =
       uv_queue_work(context->net->loop, &context->work, on_work, on_worked);
@@ -323,13 +324,25 @@ static bool is_due(const kin__tls_context *context, uint32_t interval_ms) {
          kin__net_now_ms(context->net) - context->checked_ms >= interval_ms;
 }
 
+/* Not if it lacks a pair that was given. */
+bool kin__tls_context_is_usable(const kin__tls_context *context) {
+  return context->ctx != NULL && !context->has_next && !context->is_pair_new;
+}
+
+static bool is_slow(const kin__tls_context *context) {
+  return kin__tls_context_is_usable(context) &&
+         kin__net_now_ms(context->net) - context->begun_ms >= KIN__PATIENCE_MS;
+}
+
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
                              uint32_t interval_ms) {
-  if (!waiter->is_served || context->has_next) { /* a pair may come meanwhile */
+  bool lacks_pair = context->ctx != NULL && context->is_working &&
+                    context->is_pair_new; /* it may have come meanwhile */
+  if (!waiter->is_served || context->has_next || lacks_pair) {
     if (!context->is_working && is_due(context, interval_ms)) {
       start_work(context, context->ctx == NULL || context->is_suspect);
     }
-    if (context->is_working) {
+    if (context->is_working && !is_slow(context)) {
       kin__link_push(&context->waiters, &waiter->node);
       return KIN__PENDING;
     }

@@ -53,7 +53,8 @@ typedef struct kin__tls_context {
   char *plain;            /* KIN__READ_BYTES; used within one step only */
 
   uv_work_t work;
-  bool is_working; /* only the worker may use build and settings */
+  uint64_t begun_ms; /* the work */
+  bool is_working;   /* only the worker may use build and settings */
   kin__tls_build build;
   kin__link waiters;
 
@@ -100,6 +101,9 @@ void kin__tls_context_free(kin__tls_context *context);
  * the code of a failed build, with context->reason. */
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
                              uint32_t interval_ms);
+
+/* Whether ctx stays good while a newer one is built. */
+bool kin__tls_context_is_usable(const kin__tls_context *context);
 
 /* Gives the client's certificate and key, PEM, copied; both NULL: none. They
  * replace those of the options: the next kin__tls_context_prepare waits for a

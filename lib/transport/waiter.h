@@ -12,7 +12,12 @@
  * caller asks again.
  *
  * A waiter is served at most once. After that, asking again returns the current
- * value at once. */
+ * value at once.
+ *
+ * If the current value stays good while a newer one is made, a caller waits for
+ * KIN__PATIENCE_MS at most, serves its waiter itself, and asks again. From then
+ * on the maker has no caller wait until the work ends: libuv's pool is busy, or a
+ * file system does not answer. */
 typedef struct kin__waiter {
   kin__link node; /* in the maker's list iff the waiter waits */
   /* May only schedule a task. */
@@ -22,6 +27,8 @@ typedef struct kin__waiter {
 
 /* An answer besides 0 and the negative codes. */
 #define KIN__PENDING 1
+
+#define KIN__PATIENCE_MS 1000u
 
 static inline void kin__waiter_init(kin__waiter *waiter,
                                     void (*cb)(kin__waiter *waiter)) {
@@ -36,13 +43,19 @@ static inline void kin__waiter_reset(kin__waiter *waiter) {
   waiter->is_served = false;
 }
 
-/* Calls all waiters of the queue. */
-static inline void kin__waiters_serve(kin__link *waiters) {
-  while (!kin__link_is_empty(waiters)) {
-    kin__waiter *waiter = KIN__CONTAINER_OF(waiters->next, kin__waiter, node);
+/* Calls the waiter if it is in a queue. */
+static inline void kin__waiter_serve(kin__waiter *waiter) {
+  if (!kin__link_is_empty(&waiter->node)) {
     kin__link_remove(&waiter->node);
     waiter->is_served = true;
     waiter->cb(waiter);
+  }
+}
+
+/* Calls all waiters of the queue. */
+static inline void kin__waiters_serve(kin__link *waiters) {
+  while (!kin__link_is_empty(waiters)) {
+    kin__waiter_serve(KIN__CONTAINER_OF(waiters->next, kin__waiter, node));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "support/pool_plug.h"
 #include "support/tls_world.h"
 #include "transport/core.h"
+#include "transport/exchange_core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
@@ -598,6 +599,97 @@ static void test_tls_files_wait(void **state) {
   plug_close(&p);
 }
 
+/* The pool has no time to look at files that have been read before: a request on
+ * a kept connection and one on a new connection wait for a second, later ones do
+ * not wait, and all have the certificates in hand. Then a replaced pair is
+ * used. */
+static void test_tls_files_busy_pool(void **state) {
+  (void)state;
+  static const tls_reply keep = {HELLO, 0, TLS_KEEP};
+  tls_world t;
+  pair_files files;
+  pair pairs[2] = {make_pair(0), make_pair(1)};
+  open_with_pair(&t, &files, &pairs[0], &keep, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  world_advance(&t.w, CHECK_MS - 1);
+  assert_string_equal(tls_world_try(&t), "");
+  world_advance(&t.w, 1);
+  write_pair(&files, &pairs[1]);
+  pool_plug plug;
+  plug_open(&plug, &t.w.loop);
+  fetch fetches[2] = {{.world = &t.w}, {.world = &t.w}};
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(fetch_start(&fetches[i], &t.w, "/x", false), 0);
+  }
+  world_run_tasks(&t.w);
+  world_advance(&t.w, KIN__PATIENCE_MS - 1);
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(fetches[i].exchange->state, KIN__EXCHANGE_WAITING);
+  }
+  world_advance(&t.w, 1);
+  for (size_t i = 0; i < 2; i++) {
+    fetch_until_end(&fetches[i]);
+    fetch_assert_hello(&fetches[i]);
+    fetch_finish(&fetches[i]);
+  }
+  assert_int_equal(t.server.accepted, 2);
+  assert_string_equal(tls_world_try(&t), "");
+  plug_pull(&plug);
+  WORLD_UNTIL(&t.w, t.w.transport->tls->edition == 1);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_int_equal(t.server.accepted, 3);
+  tls_world_close(&t);
+  plug_close(&plug);
+  finish_pair(&pairs[0]);
+  finish_pair(&pairs[1]);
+}
+
+/* A pair that was given is waited for, whether its context is being built yet or
+ * not: the one in hand presents another pair. */
+static void check_busy_pool_and_new_pair(bool is_built) {
+  tls_world t;
+  pair_files files;
+  pair pairs[2] = {make_pair(0), make_pair(1)};
+  open_with_pair(&t, &files, &pairs[0], &hello, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  world_advance(&t.w, KIN__TLS_CHECK_INTERVAL_MS);
+  pool_plug plugs[2];
+  plug_open(&plugs[0], &t.w.loop);
+  fetch f = {.world = &t.w};
+  assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+  world_run_tasks(&t.w);
+  world_advance(&t.w, KIN__PATIENCE_MS - 1);
+  kin__tls_context *context = t.w.transport->tls;
+  assert_int_equal(
+      kin__tls_context_set_pair(context, pairs[1].pem, pairs[1].key), 0);
+  if (is_built) { /* behind the second plug */
+    plug_pull(&plugs[0]);
+    plug_open(&plugs[1], &t.w.loop);
+    WORLD_UNTIL(&t.w, context->is_pair_new);
+  }
+  world_advance(&t.w, 1);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  world_advance(&t.w, KIN__PATIENCE_MS);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  plug_pull(&plugs[is_built]);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  assert_false(context->is_pair_new);
+  fetch_finish(&f);
+  tls_world_close(&t);
+  for (int i = 0; i <= is_built; i++) {
+    plug_close(&plugs[i]);
+  }
+  finish_pair(&pairs[0]);
+  finish_pair(&pairs[1]);
+}
+
+static void test_tls_files_busy_pool_and_new_pair(void **state) {
+  (void)state;
+  check_busy_pool_and_new_pair(false);
+  check_busy_pool_and_new_pair(true);
+}
+
 /* Closing waits for the pool, whether the work has begun or not. */
 static void test_tls_files_close_while_building(void **state) {
   (void)state;
@@ -639,6 +731,8 @@ int main(void) {
       cmocka_unit_test(test_tls_files_session_ends_with_authority),
       cmocka_unit_test(test_tls_files_session_ends_with_file),
       cmocka_unit_test(test_tls_files_wait),
+      cmocka_unit_test(test_tls_files_busy_pool),
+      cmocka_unit_test(test_tls_files_busy_pool_and_new_pair),
       cmocka_unit_test(test_tls_files_close_while_building),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,10 @@
 
 #include <unistd.h>
 
+#include "support/pool_plug.h"
 #include "support/tls_world.h"
 #include "transport/core.h"
+#include "transport/exchange_core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
@@ -220,6 +222,67 @@ static void test_token_flow_rotation(void **state) {
   rig_finish(&r);
 }
 
+/* libuv's pool has no time for the file: the request that has it read waits for
+ * a second, later ones do not wait, and all have the token in hand. */
+static void test_token_flow_busy_pool(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  world_advance(&r.t.w, 50000);
+  tls_write_file(r.path, "t0ken-2\n");
+  pool_plug plug;
+  plug_open(&plug, &r.t.w.loop);
+  fetch f = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  world_run_tasks(&r.t.w);
+  world_advance(&r.t.w, KIN__PATIENCE_MS - 1);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  world_advance(&r.t.w, 1);
+  assert_int_not_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  assert_sent(&r, "t0ken-1");
+  fetch_finish(&f);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(get(&r), 200);
+    assert_sent(&r, "t0ken-1");
+  }
+  plug_pull(&plug);
+  while (strstr(r.t.server.last_request, "t0ken-1") != NULL) {
+    assert_int_equal(get(&r), 200);
+  }
+  assert_sent(&r, "t0ken-2");
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
+/* Without a token in hand the request has nothing to be sent with. */
+static void test_token_flow_busy_pool_at_first(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  rig_open(&r);
+  fetch f = {.world = &r.t.w};
+  pool_plug plug;
+  plug_open(&plug, &r.t.w.loop);
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  world_run_tasks(&r.t.w);
+  world_advance(&r.t.w, WORLD_CONNECT_MS - 1);
+  assert_int_equal(f.ends, 0);
+  world_advance(&r.t.w, 1);
+  assert_int_equal(f.ends, 1);
+  assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+  assert_int_equal(f.error.error_class, KIN_CLASS_AUTH);
+  fetch_finish(&f);
+  plug_pull(&plug);
+  assert_int_equal(get(&r), 200);
+  assert_sent(&r, "t0ken-1");
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
 /* Not before 50 s have passed, except for a 401. */
 static void test_token_flow_401(void **state) {
   (void)state;
@@ -340,6 +403,8 @@ int main(void) {
       cmocka_unit_test(test_token_flow_beside_impersonation),
       cmocka_unit_test(test_token_flow_no_http),
       cmocka_unit_test(test_token_flow_rotation),
+      cmocka_unit_test(test_token_flow_busy_pool),
+      cmocka_unit_test(test_token_flow_busy_pool_at_first),
       cmocka_unit_test(test_token_flow_401),
       cmocka_unit_test(test_token_flow_resent),
       cmocka_unit_test(test_token_flow_missing),
