@@ -30,6 +30,7 @@ struct kin__token {
   uint64_t serial;  /* of value */
   uint64_t read_ms; /* when the file was last read without an error */
   bool is_stale;    /* the next request must have the file read */
+  bool is_rejected; /* the value was; a request waits for the file */
   int code;         /* the error of the last reading; `reason` says why */
   char reason[256];
 
@@ -103,6 +104,7 @@ static void take_content(kin__token *token) {
   } else {
     token->read_ms = kin__clock_ms(&token->clock);
     token->is_stale = false;
+    token->is_rejected = false;
   }
 }
 
@@ -152,9 +154,13 @@ static bool is_due(const kin__token *token) {
           kin__clock_ms(&token->clock) - token->read_ms >= FRESH_MS);
 }
 
+static bool has_good_value(const kin__token *token) {
+  return token->value != NULL && !token->is_rejected;
+}
+
 /* The token in hand is used meanwhile. */
 static bool is_slow(const kin__token *token) {
-  return token->is_reading && token->value != NULL &&
+  return token->is_reading && has_good_value(token) &&
          kin__clock_ms(&token->clock) - token->begun_ms >= KIN__PATIENCE_MS;
 }
 
@@ -166,7 +172,7 @@ static int get(void *ctx, kin__waiter *waiter, kin__credential *out) {
     int err = token->is_reading ? 0 : start_reading(token);
     if (err == 0) {
       kin__link_push(&token->waiters, &waiter->node);
-      out->value = token->value;
+      out->value = has_good_value(token) ? token->value : NULL;
       return KIN__PENDING;
     }
     fail(token, err, kin_strerror(err));
@@ -183,6 +189,7 @@ static void rejected(void *ctx, uint64_t serial) {
   kin__token *token = ctx;
   if (serial == token->serial) {
     token->is_stale = true;
+    token->is_rejected = true;
   }
 }
 

@@ -26,8 +26,8 @@ typedef struct kin__credential {
 typedef struct kin__credentials {
   /* Returns 0 with *out, KIN__PENDING, with out->value if that stays good
    * meanwhile, or a negative code with out->reason. All are borrowed until the
-   * next call. With a NULL waiter the current state
-   * is returned, without waiting. */
+   * next call. With a NULL waiter the current state is returned, without
+   * waiting. */
   int (*get)(void *ctx, kin__waiter *waiter, kin__credential *out);
   /* The server answered 401 to a request with the credential of this serial. */
   void (*rejected)(void *ctx, uint64_t serial);

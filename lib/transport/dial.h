@@ -33,8 +33,8 @@ typedef void (*kin__dial_cb)(void *ctx, const kin__dial_result *result);
  * a unix socket, needs no look-up. The look-up and each attempt may take
  * timeout_ms. If a look-up takes longer, the dial fails, with KIN_ERESOLVE if no
  * thread of libuv's pool has begun the look-up, else with KIN_ETIMEDOUT, and
- * only the net's close waits for the look-up. `host` is borrowed until the callback or
- * kin__dial_cancel. Errors: KIN_ENOMEM. */
+ * only the net's close waits for the look-up. `host` is borrowed until the
+ * callback or kin__dial_cancel. Errors: KIN_ENOMEM. */
 int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx);

@@ -258,6 +258,34 @@ static void test_token_flow_busy_pool(void **state) {
   plug_close(&plug);
 }
 
+/* A token that the server has rejected is nothing to be sent again. */
+static void test_token_flow_busy_pool_after_401(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  tls_write_file(r.path, "t0ken-2\n");
+  kin__credentials credentials = kin__token_credentials(r.t.source);
+  kin__credential credential;
+  assert_int_equal(credentials.get(credentials.ctx, NULL, &credential), 0);
+  credentials.rejected(credentials.ctx, credential.serial);
+  pool_plug plug;
+  plug_open(&plug, &r.t.w.loop);
+  fetch f = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  world_run_tasks(&r.t.w);
+  world_advance(&r.t.w, 2 * KIN__PATIENCE_MS);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  plug_pull(&plug);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  assert_sent(&r, "t0ken-2");
+  fetch_finish(&f);
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
 /* Without a token in hand the request has nothing to be sent with. */
 static void test_token_flow_busy_pool_at_first(void **state) {
   (void)state;
@@ -404,6 +432,7 @@ int main(void) {
       cmocka_unit_test(test_token_flow_no_http),
       cmocka_unit_test(test_token_flow_rotation),
       cmocka_unit_test(test_token_flow_busy_pool),
+      cmocka_unit_test(test_token_flow_busy_pool_after_401),
       cmocka_unit_test(test_token_flow_busy_pool_at_first),
       cmocka_unit_test(test_token_flow_401),
       cmocka_unit_test(test_token_flow_resent),
