@@ -116,9 +116,9 @@ typedef void (*kin_discovery_cb)(const kin_discovery_result *result,
  * control characters, more than one '/', or nothing on one side of it;
  * kin_client_problem says which), KIN_ECLOSED (client), KIN_ENOMEM. *out is
  * NULL then.
- * The look-up itself reads the whole table, in one step of a later iteration. An
- * answer of the server is read in small steps, but a group of more than 256 KB
- * takes a longer one: doc/discovery.md has times. */
+ * The look-up itself is O(resources of the server), in one step of a later
+ * iteration. An answer of the server is read in small steps, but a group of more
+ * than 256 KB takes a longer one: doc/discovery.md has times. */
 KIN_EXTERN int kin_discovery_find(kin_discovery **out, kin_client *client,
                                   const char *word, kin_discovery_cb cb,
                                   void *data);

@@ -167,24 +167,32 @@ static bool is_same_resource(const kin_api_resource *a,
   return strcmp(a->plural, b->plural) == 0 && strcmp(a->group, b->group) == 0;
 }
 
-static bool has_resource(const kin__found *found,
-                         const kin_api_resource *resource) {
-  for (uint32_t i = found->count; i > 0; i--) {
-    if (is_same_resource(found->resources[i - 1], resource)) {
-      return true;
-    }
-  }
-  return false;
+/* The place of the resource, or a free one if it is not there. Half of the
+ * places stay free. */
+static uint16_t *place_of(kin__found *found, const kin_api_resource *resource) {
+  uint32_t at = kin__hash(&found->seed, kin__cstr(resource->plural)) +
+                31 * kin__hash(&found->seed, kin__cstr(resource->group));
+  uint16_t *place;
+  do {
+    place = &found->places[at++ % (2 * KIN__FOUND_MAX)];
+  } while (*place != 0 &&
+           !is_same_resource(found->resources[*place - 1], resource));
+  return place;
 }
 
 static int add_found(kin__found *found, const kin_api_resource *resource) {
-  if (found->count >= KIN__FOUND_MAX || has_resource(found, resource)) {
+  if (found->count >= KIN__FOUND_MAX) {
+    return 0;
+  }
+  uint16_t *place = place_of(found, resource);
+  if (*place != 0) {
     return 0;
   }
   int err = kin__reserve_one(found->allocator, (void *)&found->resources,
                              found->count, &found->capacity, sizeof(void *));
   if (err == 0) {
     found->resources[found->count++] = resource;
+    *place = (uint16_t)found->count;
   }
   return err;
 }
@@ -270,7 +278,8 @@ static int find_category(kin__found *found, const kin__api_table *table,
 
 int kin__lookup(kin__found *out, const kin__api_table *table,
                 const kin__word *word) {
-  *out = (kin__found){.allocator = table->allocator};
+  *out = (kin__found){.allocator = table->allocator,
+                      .seed = kin__hash_make_seed(table)};
   int err = word->name.length == 0 ? find_category(out, table, word->resource)
                                    : KIN_ENOENT;
   if (err == KIN_ENOENT) {

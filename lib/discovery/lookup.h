@@ -2,6 +2,7 @@
 #ifndef KIN_DISCOVERY_LOOKUP_H
 #define KIN_DISCOVERY_LOOKUP_H
 
+#include "base/hash.h"
 #include "discovery/table.h"
 
 /* Finds the resources of a table that a word names. */
@@ -25,6 +26,10 @@ typedef struct kin__found {
   uint32_t count;
   uint32_t capacity;
   bool is_category;
+  /* Where the resources are, by the hash of plural and group: index + 1 in
+   * `resources`, as they were added; 0: free. */
+  kin__hash_seed seed;
+  uint16_t places[2 * KIN__FOUND_MAX];
 } kin__found;
 
 /* Looks a word up. `out` is to be finished in each case.

@@ -17,6 +17,7 @@
 #include "cache/controller.h"
 #include "cache/public_reflector.h"
 #include "costs/world.h"
+#include "discovery/lookup.h"
 #include "toolkit/factory.h"
 #include "toolkit/wait.h"
 
@@ -124,6 +125,32 @@ static void response_object(size_t n) {
   COST(cost_must(kin_response_object(&object, cost_memory(), &response)));
   kin_object_unref(object);
   free(body);
+}
+
+/* The look-up of a category: n resources of one group, in two versions. */
+static void discovery_look_up(size_t n) {
+  kin__api_table table;
+  kin__api_table_init(&table, cost_memory());
+  for (int v = 0; v < 2; v++) {
+    kin__api_version *version;
+    cost_must(kin__api_table_add_version(
+        &table, COST_STR("a.io"), v == 0 ? COST_STR("v1") : COST_STR("v2"),
+        KIN__API_KNOWN, &version));
+    for (size_t i = 0; i < n; i++) {
+      char plural[32];
+      snprintf(plural, sizeof plural, "plural%zu", v == 0 ? i : n - 1 - i);
+      kin__api_entry entry = {.plural = {plural, strlen(plural)},
+                              .kind = COST_STR("A")};
+      kin__api_names_add(&entry.categories, COST_STR("managed"));
+      cost_must(kin__api_table_add(&table, version, &entry));
+    }
+  }
+  kin__word word = {.resource = COST_STR("managed")};
+  kin__found found;
+  COST(cost_must(kin__lookup(&found, &table, &word)));
+  cost_assert(found.count == n);
+  kin__found_finish(&found);
+  kin__api_table_finish(&table);
 }
 
 /* --- Namespaces ----------------------------------------------------------- */
@@ -459,6 +486,8 @@ const cost_row cost_rows_client[] = {
     {"kin_response_object", "O(length)", "bytes", COST_LINEAR, response_object,
      COST_BYTES},
     {"kin_discovery_find", NULL, "informers", COST_ONE, discovery_find},
+    {"kin_discovery_find", "O(resources of the server)",
+     "resources of a category", COST_LINEAR, discovery_look_up, COST_FEW},
     {"kin_discovery_cancel", NULL, "look-ups", COST_ONE, discovery_cancel},
     {"kin_discovery_open_informer", "O(namespaces)", "namespaces", COST_LINEAR,
      discovery_open_informer, COST_FEW},

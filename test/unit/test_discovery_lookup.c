@@ -473,11 +473,19 @@ static void test_large_category(void **state) {
   for (unsigned i = 0; i < KIN__FOUND_MAX + 1; i++) {
     snprintf(plural, sizeof plural, "x%u", i);
     row one = {"a", "v1", plural, "x", "X", "-", "managed"};
+    row other = {"a", "v2", plural, "x", "X", "-", "managed"};
     add_row(&table, &one);
+    add_row(&table, &one);
+    add_row(&table, &other);
   }
   assert_null(kin__word_split(&word, KIN__LIT("managed")));
   assert_int_equal(kin__lookup(&found, &table, &word), 0);
   assert_int_equal(found.count, KIN__FOUND_MAX);
+  for (unsigned i = 0; i < KIN__FOUND_MAX; i++) { /* each once */
+    snprintf(plural, sizeof plural, "x%u", i);
+    assert_string_equal(found.resources[i]->plural, plural);
+    assert_string_equal(found.resources[i]->version, "v1");
+  }
   kin__found_finish(&found);
   kin__api_table_finish(&table);
 }
