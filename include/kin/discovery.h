@@ -63,7 +63,8 @@ typedef struct kin_discovery_result {
 
   /** 0: found.
    * KIN_ENOENT: the server has no such resource; `near_words` has similar
-   * ones.
+   * ones. As in kubectl this is also the answer if some versions of groups
+   * could not be asked for, and were never known; `message` names them.
    * KIN_EAMBIGUOUS: `resources` has several of one version of a group, and the
    * word names each of them equally well.
    * KIN_ECLOSED: the client was closed. The code that kin_discovery_cancel was
