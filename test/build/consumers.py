@@ -201,6 +201,19 @@ class Ways(debian.Ways, recipes.Ways):
                    f"{project / 'elsewhere'}")
         self.follow(project / "build/consumer")
 
+    def way_cmake_without(self):
+        """CMake's words for off leave a library out that is there."""
+        need("cmake", "pkg-config")
+        build = self.work / "cmake-without"
+        for without in ("FALSE", "NO", "off"), ("off", "FALSE", "0"):
+            options = [f"-DKINFORMER_{name}={word}" for name, word in
+                       zip(("ZLIB", "ZSTD", "KUBECONFIG"), without)]
+            run("cmake", "-S", SOURCE, "-B", build, *options)
+            private = re.search(r"^Requires.private: (.*)$",
+                                (build / "cmake/kinformer.pc").read_text(), re.M)
+            expect(private.group(1) == "libllhttp >= 8, openssl >= 3",
+                   f"{without}: needs {private.group(1)}")
+
     @staticmethod
     def cmake(project, *options, build="build", targets=()):
         run("cmake", "-S", ".", "-B", build, *options, cwd=project)
