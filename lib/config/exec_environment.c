@@ -16,9 +16,11 @@ static char **process_environment(void) {
 #ifdef __APPLE__
   return *_NSGetEnviron();
 #else
-  /* The library in two files hides what it declares, but not this. */
-  extern __attribute__((visibility("default"))) char **environ;
-  return environ;
+  /* FreeBSD's `environ` is in the program's start-up code, not in libc: weak, so
+   * that a shared library links with -Wl,--no-undefined. The library in two
+   * files hides what it declares, but not this. */
+  extern __attribute__((weak, visibility("default"))) char **environ;
+  return &environ != NULL ? environ : NULL;
 #endif
 }
 

@@ -4,6 +4,7 @@
 that the public headers declare, and no others; and that its own objects use
 nothing that writes to the program's streams (<kin/log.h>), makes threads or
 takes locks. (llhttp, which the library may hold, has a function that prints.)
+The library needs no `environ`: FreeBSD's libc has none.
 Usage: check_symbols.py LIBRARY OBJECTS INCLUDE_DIR [HEADER...]; the headers are
 those that the library was built without.
 """
@@ -27,6 +28,13 @@ def symbols(file, *kind):
              if line.strip() and not line.endswith(":")]
     # Some linkers define the version node itself, as an absolute symbol.
     return {line[-1].split("@")[0] for line in lines if line[-2] != "A"}
+
+
+def is_required(name, file):
+    """Whether the library is not linked, or not loaded, without the symbol."""
+    out = subprocess.run(["nm", "-D", "--undefined-only", file], check=True,
+                         capture_output=True, text=True).stdout
+    return re.search(rf"^ *U {name}\b", out, re.M) is not None
 
 
 def declared(include_dir, left_out):
@@ -56,6 +64,7 @@ def main():
         "some function is used": len(used) > 0,
         f"writes to a stream: {writers}": not writers,
         f"makes threads or locks: {threads}": not threads,
+        "environ may be missing": not is_required("environ", library),
     }
     for name, holds in checks.items():
         print(f"{'ok' if holds else 'FAIL'}: {name}")
