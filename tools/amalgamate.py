@@ -321,7 +321,8 @@ def make_source():
         what="the library; needs libuv, llhttp, OpenSSL, yyjson, zlib, zstd and\n"
              " * libyaml. Define KIN_NO_ZLIB to do without zlib, KIN_NO_ZSTD without zstd,\n"
              " * KIN_NO_KUBECONFIG without libyaml."
-    ) + ("#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n"
+    ) + ("#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
+         "#ifndef _FILE_OFFSET_BITS\n#define _FILE_OFFSET_BITS 64\n#endif\n\n"
          f'#include "kin.h"\n\n{system}'
          "/* The program sees what kin.h declares. */\n"
          "#pragma GCC visibility push(hidden)\n\n"

@@ -14,6 +14,9 @@
  * loop then. */
 #define NO_LOOP NULL
 
+/* uv_fs_t has one: libuv writes as many bits as its own build has. */
+_Static_assert(sizeof(off_t) == 8, "define _FILE_OFFSET_BITS=64");
+
 static void take_id(kin__file_id *id, const uv_stat_t *stat) {
   *id = (kin__file_id){.device = stat->st_dev,
                        .inode = stat->st_ino,

@@ -141,7 +141,9 @@ def facts_of_meson(meson, options, lib):
     facts = {
         "version": re.search(r"version: '([\d.]+)',\n  license", meson).group(1),
         "soversion": re.search(r"soversion: '([\d.]+)'", lib).group(1),
-        "defines": sorted(re.findall(r"'-D(\w+)'", meson)),
+        # Meson itself adds the second one.
+        "defines": {(*re.findall(r"'-D(\w+)'", meson),
+                     "_FILE_OFFSET_BITS=64")},
         "least": sorted((MODULES[name], least) for name, least in re.findall(
             r"dependency\('(\w+)', version: '>= ([\d.]+)'\)", meson))}
     known = {}
@@ -160,8 +162,9 @@ def facts_of_cmake(text):
         "version": re.search(r"project\(kinformer VERSION ([\d.]+)",
                              text).group(1),
         "soversion": re.search(r"SOVERSION ([\d.]+)", text).group(1),
-        "defines": sorted(re.findall(
-            r"target_compile_definitions\(kinformer PRIVATE (\w+)\)", text)),
+        # Every target has the same, but for values of its own.
+        "defines": {tuple(words.split()) for words in re.findall(
+            r"target_compile_definitions\(\S+ PRIVATE ([\w= ]+)\)", text)},
         "least": sorted(re.findall(r"^kinformer_dependency\((\w+) ([\d.]+)",
                                    text, re.M)),
         "options": sorted(
@@ -217,12 +220,14 @@ def self_test():
     options = ("option('cache', type: 'boolean', value: true, d)\n"
                "option('tools', type: 'combo', choices: ['auto'], d)\n")
     cmake = ("project(kinformer VERSION 1.2.3 L)\nSOVERSION 1.2\n"
-             "target_compile_definitions(kinformer PRIVATE _X)\n"
+             "target_compile_definitions(kinformer PRIVATE _X "
+             "_FILE_OFFSET_BITS=64)\n"
              "kinformer_dependency(uv 1.44 PUBLIC\n"
              "option(KINFORMER_CACHE \"d\" ON)\nset(KINFORMER_TOOLS AUTO CACHE\n")
     expect(facts_of_meson(meson, options, "soversion: '1.2'"),
            facts_of_cmake(cmake))
     for old, new in (("1.2.3", "1.2.4"), ("1.44", "1.45"), ("_X", "_Y"),
+                     (" _FILE_OFFSET_BITS=64", ""),
                      (" ON)", " OFF)"), ("AUTO", "OFF"), ("N 1.2\n", "N 1\n")):
         expect(facts_of_cmake(cmake.replace(old, new)), facts_of_cmake(cmake),
                is_equal=False)
