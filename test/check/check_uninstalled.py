@@ -39,10 +39,16 @@ def run(*command, env=None):
     return done
 
 
+def names_archives(module, env):
+    """Whether --static names an archive by its path on this machine."""
+    words = run("pkg-config", "--libs", "--static", module, env=env)
+    return any(word.endswith(".a") for word in words.stdout.split())
+
+
 def check(module, text, build, cc, sanitizers, directory):
     env = dict(os.environ, PKG_CONFIG_PATH=str(build / "meson-uninstalled"))
     flags = run("pkg-config", "--cflags", "--libs", module, env=env)
-    if flags.returncode != 0:
+    if flags.returncode != 0 or names_archives(module, env):
         return False
     source, program = directory / f"{module}.c", directory / module
     source.write_text(text)
