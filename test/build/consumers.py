@@ -183,7 +183,8 @@ class Ways(debian.Ways, recipes.Ways):
     def way_cmake_add_subdirectory(self):
         need("cmake")
         project = self.project("add_subdirectory", "kinformer")
-        self.cmake(project)
+        # The library's files cannot be joined, whatever the project wants.
+        self.cmake(project, "-DCMAKE_UNITY_BUILD=ON")
         self.follow(project / "build/consumer")
         run("cmake", "--install", "build", "--prefix", project / "installed",
             cwd=project)
