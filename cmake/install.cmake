@@ -41,13 +41,25 @@ endforeach()
 set(HAS_ZLIB ${kinformer_has_zlib})
 set(HAS_ZSTD ${kinformer_has_zstd})
 set(HAS_KUBECONFIG ${kinformer_has_kubeconfig})
-# From the folder of the libraries, so that the installation can be moved.
-file(RELATIVE_PATH INCLUDEDIR
-  ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(NOT DEFINED KINFORMER_CMAKE_DIR)
+  set(KINFORMER_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/kinformer)
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  # Packagers with a folder for each kind of file move this one alone.
+  set(LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+else()
+  # From the folder of the file, so that the installation can be moved.
+  get_filename_component(kinformer_cmake_dir "${KINFORMER_CMAKE_DIR}" ABSOLUTE
+    BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+  file(RELATIVE_PATH LIBDIR ${kinformer_cmake_dir} ${CMAKE_INSTALL_FULL_LIBDIR})
+  file(RELATIVE_PATH INCLUDEDIR
+    ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+endif()
 foreach(file kinformerConfig.cmake kinformerConfigVersion.cmake)
   configure_file(cmake/${file}.in cmake/${file} @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/cmake/${file}
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kinformer)
+    DESTINATION ${KINFORMER_CMAKE_DIR})
 endforeach()
 install(FILES cmake/kinformerDependencies.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kinformer)
+  DESTINATION ${KINFORMER_CMAKE_DIR})

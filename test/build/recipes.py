@@ -3,6 +3,8 @@
 
 import os
 import pathlib
+import re
+import shutil
 
 from steps import expect, need, run
 
@@ -54,3 +56,39 @@ class Ways:
                 "-c", f"tools.build:jobs={os.cpu_count() or 1}", *options,
                 **env)
             expect(f"{PODS} pods, " in said, f"said {said[-500:]!r}")
+
+    def installed_by_cmake(self, work, *options):
+        """Once more, with other folders."""
+        build = self.by_cmake() / "build"
+        run("cmake", *options, f"-DCMAKE_INSTALL_PREFIX={work / 'prefix'}",
+            build)
+        run("cmake", "--build", build)
+        run("cmake", "--install", build)
+        run("cmake", "-UCMAKE_INSTALL_*", "-UKINFORMER_CMAKE_DIR", build)
+
+    def way_vcpkg(self):
+        """What the port does with what CMake installs. vcpkg itself is not
+        run: vcpkg_cmake_config_fixup moves one folder."""
+        work = self.work / "vcpkg"
+        port = (SOURCE / "packaging/vcpkg/ports/kinformer/portfile.cmake") \
+            .read_text()
+        self.installed_by_cmake(
+            work, *re.findall(r"-DKINFORMER_CMAKE_DIR=\S+", port))
+        moved = (work / "prefix").rename(work / "moved")
+        folder = moved / re.search(r"CONFIG_PATH (\S+)\)", port).group(1)
+        there = moved / "share/kinformer"
+        if folder != there:
+            there.parent.mkdir(exist_ok=True)
+            shutil.move(folder, there)
+        self.find_package(moved, linked="shared")
+
+    def way_split_outputs(self):
+        """As Nix: absolute folders, and that of CMake is moved to the
+        headers."""
+        work = self.work / "split"
+        self.installed_by_cmake(
+            work, f"-DCMAKE_INSTALL_LIBDIR={work / 'prefix/lib'}",
+            f"-DCMAKE_INSTALL_INCLUDEDIR={work / 'dev/include'}")
+        (work / "dev/lib").mkdir()
+        shutil.move(work / "prefix/lib/cmake", work / "dev/lib")
+        self.find_package(work / "dev", linked="shared")

@@ -24,10 +24,11 @@ vcpkg_cmake_configure(
     OPTIONS
         ${FEATURE_OPTIONS}
         -DKINFORMER_INSTALL=ON
+        -DKINFORMER_CMAKE_DIR=share/kinformer
         "-DPKG_CONFIG_EXECUTABLE=${PKGCONFIG}"
 )
 vcpkg_cmake_install()
-vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/kinformer)
+vcpkg_cmake_config_fixup(CONFIG_PATH share/kinformer)
 vcpkg_fixup_pkgconfig()
 if("tools" IN_LIST FEATURES)
     vcpkg_copy_tools(TOOL_NAMES kinformer kin-apisim AUTO_CLEAN)
