@@ -148,9 +148,10 @@ class Ways(debian.Ways, recipes.Ways):
     def way_meson_subproject(self):
         need("meson", "ninja")
         project = self.project("meson", "subprojects/kinformer")
+        # The library's files cannot be joined, whatever the project wants.
         run("meson", "setup", "build", "-Dkinformer:cache=false",
             "-Dkinformer:toolkit=false", "-Dkinformer:controllers=false",
-            cwd=project)
+            "-Dunity=on", cwd=project)
         run("ninja", "-C", "build", JOBS, cwd=project)
         self.follow(project / "build/consumer")
         installed = project / "installed"
