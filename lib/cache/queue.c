@@ -438,9 +438,8 @@ static int pop(kin_queue *queue, bool is_batch,
   }
   kin_queue_item item = {.size = sizeof item, .is_initial = !queue->is_synced};
   err = queue->ops->begin(queue, is_batch, &item.deltas.count);
-  if (queue->ops->skips_keys) {
-    item.is_initial = !queue->is_synced; /* the last initial key was skipped */
-  }
+  /* The last initial key may have been skipped. */
+  item.is_initial &= !queue->ops->skips_keys || !queue->is_synced;
   if (err == 0 && item.deltas.count == 0) {
     err = queue->is_closed ? KIN_ECLOSED : KIN_EAGAIN;
   }
@@ -576,12 +575,8 @@ size_t kin_queue_count(const kin_queue *queue) {
 }
 
 bool kin_queue_is_full(const kin_queue *queue) {
-  if (queue == NULL || queue->pending_limit == KIN_NEVER) {
-    return false;
-  }
-  size_t count = queue->ops->skips_keys ? queue->as.keyed.fifo.depth
-                                        : queue->ops->count(queue);
-  return count >= queue->pending_limit;
+  return queue != NULL && queue->pending_limit != KIN_NEVER &&
+         kin__queue_depth(queue) >= queue->pending_limit;
 }
 
 int kin_queue_get(const kin_queue *queue, kin_str key, kin_deltas **out) {

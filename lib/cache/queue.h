@@ -146,6 +146,12 @@ struct kin_queue {
   } as;
 };
 
+/* Items, and keys that pops will skip. */
+static inline size_t kin__queue_depth(const kin_queue *queue) {
+  return queue->ops->skips_keys ? queue->as.keyed.fifo.depth
+                                : queue->ops->count(queue);
+}
+
 /* Sets the synced latch if no initial item is left. */
 void kin__queue_settle(kin_queue *queue);
 
