@@ -339,11 +339,15 @@ def test_updates_that_create(start):
     check(put(f"{leases}/m", name="m", uid="old"), 409, "Conflict",
           "UID in precondition: old, UID in object meta: ")
     check(put(f"{leases}/m", name="n"), 400, "BadRequest", "does not match")
-    check(put(f"{leases}/m"), 422, "Invalid", "name or generateName")
+    for unnamed in ({}, {"generateName": "m-"}):
+        check(put(f"{leases}/m", **unnamed), 400, "BadRequest",
+              "(m based on URL) was undeterminable: name must be provided")
     check(put(leases.replace("default", "none") + "/m", name="m"), 404,
           "NotFound", 'namespaces "none" not found')
     assert names(sim.get(leases).json()["items"]) == ["l"]
-    assert put("/api/v1/namespaces/default/events/e", name="e").status == 201
+    for plural in ("events", "services"):
+        path = f"/api/v1/namespaces/default/{plural}/e"
+        assert put(path, name="e").status == 201, plural
     for path in (MAPS, PODS):
         check(put(f"{path}/x", name="x"), 404, "NotFound")
     check(sim.ask("PATCH", f"{leases}/m", {"spec": spec}, MERGE), 404,

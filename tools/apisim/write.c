@@ -434,11 +434,26 @@ void write_change_named(const api_call *call, yyjson_mut_doc *doc,
   free(key);
 }
 
+/* The URL alone names no object that is to be created. */
+static bool check_has_name(const api_call *call, yyjson_mut_val *meta) {
+  if (object_text(meta, "name") != NULL) {
+    return true;
+  }
+  buf message = {0};
+  buf_printf(&message,
+             "the name of the object (%s based on URL) was undeterminable: "
+             "name must be provided",
+             call->name);
+  status_bad_request_take(call->c, &message);
+  return false;
+}
+
 /* Of an update whose object does not exist. Its version means nothing then. */
 static void create_named(const api_call *call, yyjson_mut_doc *doc) {
   object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
-  if (check_url_name(call, meta) && body_check_kind(call, doc) &&
+  if (check_has_name(call, meta) && check_url_name(call, meta) &&
+      body_check_kind(call, doc) &&
       !precondition_failed(call, object_text(meta, "uid"), (slice){"", 0})) {
     object_remove(meta, "resourceVersion");
     write_create(call, doc);
