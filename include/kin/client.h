@@ -116,8 +116,9 @@ typedef struct kin_client_options {
    * connections when the client's certificate changes.) A file that can no
    * longer be read, or that has the same content as before, changes nothing. A
    * reading that takes long, because the pool is busy or a file system does not
-   * answer, delays a request by a second: then the token and the certificates
-   * that were read before are used, until the reading ends. */
+   * answer, delays a request by a second: then the token that was read before is
+   * used, until the reading ends. The same holds for the certificates of the
+   * server and of a proxy, a second each. */
 
   /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has

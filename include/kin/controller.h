@@ -160,7 +160,8 @@ KIN_EXTERN int kin_controller_close(kin_controller *controller,
                                     kin_controller_close_cb cb, void *data);
 
 /** Returns whether the first list has been processed: kin_queue_has_synced of
- * the controller's queue. */
+ * the controller's queue. In handlers of the last item a delta queue may say so
+ * already, and take that back if memory is out for the rest of the item. */
 KIN_EXTERN bool kin_controller_has_synced(const kin_controller *controller);
 
 /** The version that the queue has come to, "" before the first list. Borrowed

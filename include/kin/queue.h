@@ -136,7 +136,8 @@ KIN_EXTERN int kin_queue_update(kin_queue *queue, const kin_object *object);
 
 /** The object is gone; `object` is its last state.
  * FIFO: the key keeps its place. The place is skipped, unless the key is added
- * again before its turn.
+ * again before its turn. If no other keys are left, all such places go: O(their
+ * number).
  * delta: ignored if neither the queue nor the known objects have the key; if
  * asking the known objects fails, they count as having it. Of two deletions in
  * a row one stays: the older, unless it is a tombstone.

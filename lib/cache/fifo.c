@@ -37,7 +37,8 @@ static int set(kin_queue *queue, kin_delta_type type,
   return err;
 }
 
-/* Up to the first key that is shown. They count as popped. */
+/* Up to the first key that is shown. They count as popped; an item that is being
+ * processed does not yet. */
 static void drop_skipped(kin_queue *queue) {
   kin__keyed *q = &queue->as.keyed;
   kin__deltas oldest;
@@ -45,7 +46,7 @@ static void drop_skipped(kin_queue *queue) {
          is_skipped(&oldest)) {
     kin__delta_fifo_drop(&q->fifo);
     q->skipped--;
-    queue->initial -= queue->initial > 0 ? 1 : 0;
+    queue->initial -= queue->initial > queue->is_processing ? 1 : 0;
   }
 }
 

@@ -239,8 +239,9 @@ static int resolve(kube_loading *loading, kin__resolved_config *out,
                    const kin_kubeconfig_options *options) {
   const kin__config_env *env = loading->env;
   const char *reason;
-  int err =
-      kin__kube_resolve(out, &loading->set, options, env, loading->problems);
+  int err = env->is_pod_only ? KIN_ENOENT
+                             : kin__kube_resolve(out, &loading->set, options,
+                                                 env, loading->problems);
   if (err == KIN_ENOENT) {
     err =
         kin__in_cluster_resolve(out, options, env, loading->problems, &reason);

@@ -31,6 +31,8 @@ struct kin__token {
   uint64_t read_ms; /* when the file was last read without an error */
   bool is_stale;    /* the next request must have the file read */
   bool is_rejected; /* the value was; a request waits for the file */
+  bool was_read;    /* the value is of the file */
+  bool is_old_read; /* the reading had begun when the value was rejected */
   int code;         /* the error of the last reading; `reason` says why */
   char reason[256];
 
@@ -92,6 +94,7 @@ static void fail(kin__token *token, int code, const char *why) {
 }
 
 static void take_content(kin__token *token) {
+  uint64_t serial = token->serial;
   kin_str text = kin__str_trim(kin__str(token->buffer, token->length));
   if (token->status != 0) {
     fail(token, KIN_ETOKEN, kin__file_strerror(token->status));
@@ -102,9 +105,11 @@ static void take_content(kin__token *token) {
   } else if (set_value(token, text) != 0) {
     fail(token, KIN_ENOMEM, kin_strerror(KIN_ENOMEM));
   } else {
+    bool is_rejected = token->is_old_read && token->serial == serial;
     token->read_ms = kin__clock_ms(&token->clock);
-    token->is_stale = false;
-    token->is_rejected = false;
+    token->was_read = true;
+    token->is_stale = is_rejected;
+    token->is_rejected = is_rejected;
   }
 }
 
@@ -142,6 +147,7 @@ static int start_reading(kin__token *token) {
   assert(err == 0); /* fails only without a callback */
   (void)err;
   token->is_reading = true;
+  token->is_old_read = false;
   token->begun_ms = kin__clock_ms(&token->clock);
   return 0;
 }
@@ -155,7 +161,7 @@ static bool is_due(const kin__token *token) {
 }
 
 static bool has_good_value(const kin__token *token) {
-  return token->value != NULL && !token->is_rejected;
+  return token->was_read && !token->is_rejected;
 }
 
 /* The token in hand is used meanwhile. */
@@ -167,8 +173,10 @@ static bool is_slow(const kin__token *token) {
 static int get(void *ctx, kin__waiter *waiter, kin__credential *out) {
   kin__token *token = ctx;
   *out = (kin__credential){.reason = token->reason};
-  if (waiter != NULL && !waiter->is_served && is_due(token) &&
-      !is_slow(token)) {
+  /* The value may have been rejected since the waiter was served. */
+  bool may_wait = waiter != NULL && (!waiter->is_served ||
+                                     (token->is_reading && token->is_rejected));
+  if (may_wait && is_due(token) && !is_slow(token)) {
     int err = token->is_reading ? 0 : start_reading(token);
     if (err == 0) {
       kin__link_push(&token->waiters, &waiter->node);
@@ -190,6 +198,7 @@ static void rejected(void *ctx, uint64_t serial) {
   if (serial == token->serial) {
     token->is_stale = true;
     token->is_rejected = true;
+    token->is_old_read = token->is_reading;
   }
 }
 

@@ -122,6 +122,9 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
   bool is_stopped = event->answer == KIN_STOP && !core->is_closing;
   if (is_stopped && !core->has_ended) {
     stop(core, &failure);
+  } else if (is_stopped && core->end.code == 0) {
+    kin__stage_discard(&core->feed.stage);
+    core->end = failure;
   }
 }
 

@@ -240,7 +240,7 @@ static void stop_once(pager_world *w) {
 
 /* Reports of skipped objects come a second apart; the end does not wait for
  * that, so what is not reported yet comes right before it. on_error may pause
- * or close the pager there. */
+ * or close the pager there, and refuse the list. */
 static void test_pager_reports_before_the_end(void **state) {
   (void)state;
   for (int how = 0; how < 4; how++) {
@@ -250,12 +250,13 @@ static void test_pager_reports_before_the_end(void **state) {
     script_run(&w.vh.script);
     pw_expect(&w, "a@1 ! ");
     w.at_call = 4;
-    w.answer = how == 3 ? KIN_STOP : KIN_RETRY; /* too late */
+    w.answer = how == 3 ? KIN_STOP : KIN_RETRY; /* the list fails by that */
     w.then = how == 1 ? pause_once : how == 2 ? stop_once : NULL;
     pw_respond(&w, "continue=t", 200, HALF_GOOD("", "b"));
     script_run(&w.vh.script);
     pw_expect(&w, how == 1   ? "b@1 ! "
                   : how == 2 ? "b@1 ! closed "
+                  : how == 3 ? "b@1 ! end:EKEY/7/2+ "
                              : "b@1 ! end:0/7/2+ ");
     if (how == 1) {
       kin_pager_resume(w.pager);

@@ -286,6 +286,61 @@ static void test_token_flow_busy_pool_after_401(void **state) {
   plug_close(&plug);
 }
 
+/* Nor if that happens while a request waits for the file. That reading may have
+ * the old content, so the next request has the file read again. */
+static void test_token_flow_401_while_waiting(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  world_advance(&r.t.w, 50000);
+  pool_plug plug;
+  plug_open(&plug, &r.t.w.loop);
+  fetch f = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  world_run_tasks(&r.t.w);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  kin__credentials credentials = kin__token_credentials(r.t.source);
+  kin__credential credential;
+  assert_int_equal(credentials.get(credentials.ctx, NULL, &credential), 0);
+  credentials.rejected(credentials.ctx, credential.serial);
+  world_advance(&r.t.w, KIN__PATIENCE_MS);
+  world_run_tasks(&r.t.w);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  plug_pull(&plug);
+  fetch_until_end(&f);
+  fetch_finish(&f);
+  tls_write_file(r.path, "t0ken-2\n");
+  assert_int_equal(get(&r), 200);
+  assert_sent(&r, "t0ken-2");
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
+/* A token that is given beside a file counts only until the file is read. */
+static void test_token_flow_busy_pool_beside_a_token(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  r.t.token = "given";
+  rig_open(&r);
+  pool_plug plug;
+  plug_open(&plug, &r.t.w.loop);
+  fetch f = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  world_run_tasks(&r.t.w);
+  world_advance(&r.t.w, 2 * KIN__PATIENCE_MS);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  plug_pull(&plug);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  assert_sent(&r, "t0ken-1");
+  fetch_finish(&f);
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
 /* Without a token in hand the request has nothing to be sent with. */
 static void test_token_flow_busy_pool_at_first(void **state) {
   (void)state;
@@ -433,6 +488,8 @@ int main(void) {
       cmocka_unit_test(test_token_flow_rotation),
       cmocka_unit_test(test_token_flow_busy_pool),
       cmocka_unit_test(test_token_flow_busy_pool_after_401),
+      cmocka_unit_test(test_token_flow_401_while_waiting),
+      cmocka_unit_test(test_token_flow_busy_pool_beside_a_token),
       cmocka_unit_test(test_token_flow_busy_pool_at_first),
       cmocka_unit_test(test_token_flow_401),
       cmocka_unit_test(test_token_flow_resent),

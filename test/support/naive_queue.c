@@ -56,11 +56,14 @@ static void count_down(naive_queue *q) {
   q->initial -= q->initial > 0 ? 1 : 0;
 }
 
-/* FF-02: places that nothing stands behind. */
+/* FF-02: places that nothing stands behind. An item that is being processed has
+ * its turn still. */
 static void drop_places(naive_queue *q) {
   if (q->kind == RIG_FIFO && naive_queue_count(q) == 0) {
     for (; q->count > 0; q->count--) {
-      count_down(q);
+      if (q->initial > (q->is_processing ? 1 : 0)) {
+        q->initial--;
+      }
     }
   }
 }
@@ -377,6 +380,7 @@ bool naive_queue_begin(naive_queue *q, bool is_batch, char *to, size_t size) {
   } else {
     take(q, NULL, is_batch && q->kind == RIG_IN_ORDER ? batch_size(q) : 1);
   }
+  q->is_processing = true;
   bool is_several = q->kind == RIG_IN_ORDER && q->taken_count > 1;
   strcpy(to, is_several ? "[" : "");
   for (size_t i = 0; i < q->taken_count; i++) {
@@ -387,6 +391,7 @@ bool naive_queue_begin(naive_queue *q, bool is_batch, char *to, size_t size) {
 }
 
 void naive_queue_end(naive_queue *q, bool requeue) {
+  q->is_processing = false;
   if (requeue && q->kind == RIG_IN_ORDER) {
     memmove(&q->changes[q->taken_count], q->changes,
             q->count * sizeof q->changes[0]);

@@ -36,6 +36,7 @@ typedef struct naive_queue {
   /* What is being processed. */
   naive_queue_change taken[NAIVE_MAX_CHANGES];
   size_t taken_count;
+  bool is_processing;
   bool was_initial;
 } naive_queue;
 

@@ -512,6 +512,8 @@ static void test_pod_only(void **state) {
   kube_world_pod(&world);
   expect_loaded("/k/good", "server=https://10.0.0.1:443 ca=" POD
                            "ca.crt token-file=" POD "token in-cluster=true");
+  world.options.context = "of-the-file";
+  world.options.user = "of-the-file";
   expect_loaded("/k/broken", "server=https://10.0.0.1:443 ca=" POD
                              "ca.crt token-file=" POD "token in-cluster=true");
 }

@@ -391,6 +391,27 @@ static void add_and_delete(queue_rig *rig, kin_queue_item *item) {
   queue_rig_do(rig, "A:new@1 A:foo@9 D:foo@9");
 }
 
+static void add_and_delete_other(queue_rig *rig, kin_queue_item *item) {
+  (void)item;
+  rig->during = NULL;
+  queue_rig_do(rig, "A:other@1 D:other@1");
+  assert_false(kin_queue_has_synced(rig->queue));
+}
+
+/* FF-04: a key that came and went meanwhile is not the item that is waited
+ * for. */
+static void test_queue_fifo_syncs_after_the_last_item(void **state) {
+  (void)state;
+  queue_rig rig;
+  open_fifo(&rig);
+  queue_rig_do(&rig, "R:a@1");
+  rig.during = add_and_delete_other;
+  queue_rig_expect(&rig, "R:a@1");
+  assert_true(kin_queue_has_synced(rig.queue));
+  assert_int_equal(rig.told, 1);
+  queue_rig_close(&rig);
+}
+
 /* OQ-02: an item that is put back goes to the end, as it was, unless there is a
  * newer one. The error it comes with is the pop's. */
 static void test_queue_fifo_requeue(void **state) {
@@ -458,6 +479,7 @@ int main(void) {
       cmocka_unit_test(test_queue_fifo_delete_cannot_fail),
       cmocka_unit_test(test_queue_fifo_resync_does_nothing),
       cmocka_unit_test(test_queue_fifo_add_if_not_present),
+      cmocka_unit_test(test_queue_fifo_syncs_after_the_last_item),
       cmocka_unit_test(test_queue_fifo_requeue),
       cmocka_unit_test(test_queue_fifo_failed_items_are_gone),
       cmocka_unit_test(test_queue_fifo_pops_batches_of_one),
