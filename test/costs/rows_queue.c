@@ -89,6 +89,17 @@ static void pop(kind of, size_t n) {
   rig_free(&rig);
 }
 
+/* Only places of deleted objects are left then. */
+static void delete_last(size_t n) {
+  queue_rig rig = rig_of(FIFO, n, 0);
+  for (size_t i = 0; i + 1 < n; i++) {
+    cost_must(kin_queue_delete(rig.queue, cost_pod(i)));
+  }
+  COST(cost_must(kin_queue_delete(rig.queue, cost_pod(n - 1))));
+  cost_assert(kin_queue_count(rig.queue) == 0);
+  rig_free(&rig);
+}
+
 /* n places of deleted objects are before it. */
 static void pop_behind(size_t n) {
   queue_rig rig = rig_of(FIFO, n, 0);
@@ -276,6 +287,8 @@ const cost_row cost_rows_queue[] = {
      "kin_queue"},
     {"kin_queue_delete", EACH_KEY "in order", COST_ONE, delete__in_order, 0,
      "kin_queue"},
+    {"kin_queue_delete", "O(their number)", "deleted ones, and no other, FIFO",
+     COST_LINEAR, delete_last},
     {"kin_queue_pop", EACH_KEY "FIFO", COST_ONE, pop_fifo, 0, "kin_queue"},
     {"kin_queue_pop", EACH_KEY "delta", COST_ONE, pop_delta, 0, "kin_queue"},
     {"kin_queue_pop", EACH_KEY "in order", COST_ONE, pop_in_order, 0,
