@@ -59,8 +59,7 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
     sched->running = NULL;
     now = sched->now_ns(sched->ctx);
     longest = now - begun > longest ? now - begun : longest;
-    uint64_t spent = now - start;
-    if (spent >= budget_ns || spent + longest > budget_ns) {
+    if (!kin__sched_has_room(budget_ns, now - start, longest)) {
       break;
     }
   }

@@ -76,6 +76,12 @@ void kin__sched_cancel(kin__sched *sched, kin__task *task);
  * all before it. Returns whether work is left. */
 bool kin__sched_run(kin__sched *sched, uint64_t budget_ns);
 
+/* Whether one more piece, as long as the longest so far, fits into a budget. */
+static inline bool kin__sched_has_room(uint64_t budget_ns, uint64_t spent_ns,
+                                       uint64_t longest_ns) {
+  return spent_ns < budget_ns && longest_ns <= budget_ns - spent_ns;
+}
+
 bool kin__sched_has_work(const kin__sched *sched);
 
 /* For pieces of any length: the clock is read after each piece. */

@@ -195,14 +195,17 @@ static int in_order_bookmark(kin_queue *queue, kin_str version) {
                          : KIN_ENOMEM;
 }
 
+static bool is_of(const kin__record *record, kin_str key) {
+  return has_key(record) && kin__str_equal(kin__record_key(record), key);
+}
+
 /* The next record with that key, or NULL. */
 static const kin__record *next_of(const kin_queue *queue, kin_str key,
                                   kin__chunkq_cursor *cursor) {
   const kin__record *record;
   do {
     record = kin__chunkq_next(&queue->as.in_order.records, cursor);
-  } while (record != NULL &&
-           !(has_key(record) && kin__str_equal(kin__record_key(record), key)));
+  } while (record != NULL && !is_of(record, key));
   return record;
 }
 
@@ -212,8 +215,7 @@ static bool has_newer(const kin_queue *queue, kin_str key) {
   const kin__record *record;
   while ((record = kin__chunkq_next(&queue->as.in_order.records, &cursor)) !=
          NULL) {
-    if (record->type == KIN_DELTA_REPLACED_ALL ||
-        (has_key(record) && kin__str_equal(kin__record_key(record), key))) {
+    if (record->type == KIN_DELTA_REPLACED_ALL || is_of(record, key)) {
       return true;
     }
   }

@@ -70,8 +70,7 @@ static uint64_t budget_left(const kin__loop *loop) {
   return spent_ns < loop->budget_ns ? loop->budget_ns - spent_ns : 0;
 }
 
-/* A piece has ended. Returns whether one more, as long as the longest of the
- * iteration, fits into the budget. */
+/* A piece has ended. Returns whether one more may begin. */
 static bool has_time_after_piece(kin__loop *loop) {
   uint64_t now_ns = uv_hrtime();
   uint64_t *longest_ns = &loop->sched.longest_ns;
@@ -79,8 +78,8 @@ static bool has_time_after_piece(kin__loop *loop) {
     *longest_ns = now_ns - loop->piece_ns;
   }
   loop->piece_ns = now_ns;
-  uint64_t left_ns = budget_left(loop);
-  return left_ns > 0 && left_ns >= *longest_ns;
+  return kin__sched_has_room(loop->budget_ns, now_ns - loop->begun_ns,
+                             *longest_ns);
 }
 
 /* Runs the calls deferred so far. A callback may defer more, for the next

@@ -99,8 +99,8 @@ static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
   return 0;
 }
 
-/* Puts an entry with deltas at the end. Cannot fail after kin__map_reserve, or
- * after a removal from the map. */
+/* Counts an entry with deltas, which is then linked. Cannot fail after
+ * kin__map_reserve, or after a removal from the map. */
 static void enter(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
   int err = kin__map_insert(&fifo->map, hash, id);
   assert(err == 0);

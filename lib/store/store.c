@@ -332,9 +332,6 @@ int kin__store_put(kin_store *store, const kin_object *object,
                                 kin_object_name(object))) {
     return KIN_EKEY;
   }
-  if (store->is_indexing) {
-    return KIN_EALREADY;
-  }
   bool is_closing = store->is_managed && store->index_refusal == KIN_ECLOSED;
   if (is_closing || store->clear_left != KIN__NO_SLOT) {
     return KIN_ECLOSED;
@@ -349,10 +346,7 @@ static int put_versioned(kin_store *store, const kin_object *object,
   kin_str version =
       object != NULL ? kin_object_resource_version(object) : KIN__LIT("");
   *old = NULL;
-  if (store->is_indexing) {
-    return KIN_EALREADY; /* the version may be lent to the change under way */
-  }
-  int err = kin__store_reserve_version(store, version.length);
+  int err = kin__store_begin_write(store, version.length);
   if (err == 0) {
     err = kin__store_put(store, object, old);
   }
@@ -408,9 +402,7 @@ int kin_store_delete_object(kin_store *store, const kin_object *object) {
     return KIN_EINVAL;
   }
   kin_str version = kin_object_resource_version(object);
-  int err = store->is_indexing
-                ? KIN_EALREADY
-                : kin__store_reserve_version(store, version.length);
+  int err = kin__store_begin_write(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
     kin_store_delete(store, kin_object_key(object)); /* the key may be absent */

@@ -121,7 +121,8 @@ void kin__store_swap(kin_store *a, kin_store *b);
 int kin__store_transform(const kin_store *store, const kin_object *object,
                          kin_object **out);
 
-/* kin_store_put without the transform and the version. */
+/* kin_store_put without the transform and the version, after
+ * kin__store_begin_write. */
 int kin__store_put(kin_store *store, const kin_object *object,
                    kin_object **old);
 
@@ -146,6 +147,10 @@ int kin__store_fill_list(const kin_store *store, struct kin__object_list *list);
 /* Makes sure that a version of that length can be set. Does nothing for an
  * informer's store. Errors: KIN_ENOMEM. */
 int kin__store_reserve_version(kin_store *store, size_t length);
+/* The same before a write of the program's, which an index callback must not do:
+ * the version may be lent to the change that calls the callback. Errors:
+ * KIN_EALREADY, KIN_ENOMEM. */
+int kin__store_begin_write(kin_store *store, size_t version_length);
 /* Sets a version for which room was reserved. `version` may be the present
  * one. */
 void kin__store_set_version(kin_store *store, kin_str version);

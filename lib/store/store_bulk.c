@@ -83,11 +83,7 @@ int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
   }
   size_t failures = 0;
   int first = 0;
-  /* The version may be lent to the change that calls an index callback. */
-  int refusal =
-      store->is_indexing
-          ? KIN_EALREADY
-          : kin__store_reserve_version(store, longest_version(ops, count));
+  int refusal = kin__store_begin_write(store, longest_version(ops, count));
   kin_object *last = NULL;
   for (size_t i = 0; i < count; i++) {
     /* A deletion may drop the store's reference, which may be the only one. */

@@ -38,6 +38,11 @@ int kin__store_reserve_version(kin_store *store, size_t length) {
   return 0;
 }
 
+int kin__store_begin_write(kin_store *store, size_t version_length) {
+  return store->is_indexing ? KIN_EALREADY
+                            : kin__store_reserve_version(store, version_length);
+}
+
 void kin__store_set_version(kin_store *store, kin_str version) {
   kin__store_version *own = store->version;
   if (own == NULL) {
@@ -63,11 +68,8 @@ int kin_store_bookmark(kin_store *store, kin_str version) {
   if (store == NULL) {
     return KIN_EINVAL;
   }
-  if (store->is_indexing) {
-    return KIN_EALREADY; /* the version may be lent to the change under way */
-  }
   version = kin__str_given(version);
-  int err = kin__store_reserve_version(store, version.length);
+  int err = kin__store_begin_write(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
   }

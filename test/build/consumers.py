@@ -467,8 +467,8 @@ class Ways(debian.Ways, recipes.Ways):
         expect(done.returncode == 7, f"status {done.returncode}: {done.stderr}")
 
     def way_node_keeps(self):
-        """What JavaScript keeps of an informer after the close. Freed memory is
-        overwritten by glibc."""
+        """JavaScript calls functions of an informer after the close. Freed
+        memory is overwritten by glibc."""
         addon = self.node_addon()
         if not self.is_inside("llhttp"):
             raise Skipped("no archive of llhttp for the library to hold")

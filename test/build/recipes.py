@@ -67,7 +67,7 @@ class Ways:
         run("cmake", "-UCMAKE_INSTALL_*", "-UKINFORMER_CMAKE_DIR", build)
 
     def way_vcpkg(self):
-        """What the port does with what CMake installs. vcpkg itself is not
+        """The port moves files that CMake installs. vcpkg itself is not
         run: vcpkg_cmake_config_fixup moves one folder."""
         work = self.work / "vcpkg"
         port = (SOURCE / "packaging/vcpkg/ports/kinformer/portfile.cmake") \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is known of a server while a part of its resources cannot be asked for:
- * /api, /apis, or a version of a group. */
+/* Look-ups while the server does not tell a part of its resources: /api, /apis,
+ * or a version of a group. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@
 
 /* --- One of /api and /apis ------------------------------------------------ */
 
-/* What the other root has is found. For the rest the failure counts: nobody
- * knows whether the server has the word. */
+/* Words of the root that answers are found. A look-up of any other word ends with
+ * the failure of the root that is forbidden: that root may have the word. */
 static void test_a_part_is_forbidden(void **state) {
   (void)state;
   find_world w;

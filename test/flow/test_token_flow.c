@@ -222,6 +222,21 @@ static void test_token_flow_rotation(void **state) {
   rig_finish(&r);
 }
 
+/* A request whose token file libuv's pool has no time for. */
+static void start_behind_plug(rig *r, pool_plug *plug, fetch *f) {
+  plug_open(plug, &r->t.w.loop);
+  assert_int_equal(fetch_start(f, &r->t.w, "/x", false), 0);
+  world_run_tasks(&r->t.w);
+}
+
+/* As by a 401 to another request. */
+static void reject_token(const rig *r) {
+  kin__credentials credentials = kin__token_credentials(r->t.source);
+  kin__credential credential;
+  assert_int_equal(credentials.get(credentials.ctx, NULL, &credential), 0);
+  credentials.rejected(credentials.ctx, credential.serial);
+}
+
 /* libuv's pool has no time for the file: the request that has it read waits for
  * a second, later ones do not wait, and all have the token in hand. */
 static void test_token_flow_busy_pool(void **state) {
@@ -233,10 +248,8 @@ static void test_token_flow_busy_pool(void **state) {
   world_advance(&r.t.w, 50000);
   tls_write_file(r.path, "t0ken-2\n");
   pool_plug plug;
-  plug_open(&plug, &r.t.w.loop);
   fetch f = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
-  world_run_tasks(&r.t.w);
+  start_behind_plug(&r, &plug, &f);
   world_advance(&r.t.w, KIN__PATIENCE_MS - 1);
   assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
   world_advance(&r.t.w, 1);
@@ -258,7 +271,7 @@ static void test_token_flow_busy_pool(void **state) {
   plug_close(&plug);
 }
 
-/* A token that the server has rejected is nothing to be sent again. */
+/* A token that the server has rejected is not sent again. */
 static void test_token_flow_busy_pool_after_401(void **state) {
   (void)state;
   rig r;
@@ -266,15 +279,10 @@ static void test_token_flow_busy_pool_after_401(void **state) {
   rig_open(&r);
   assert_int_equal(get(&r), 200);
   tls_write_file(r.path, "t0ken-2\n");
-  kin__credentials credentials = kin__token_credentials(r.t.source);
-  kin__credential credential;
-  assert_int_equal(credentials.get(credentials.ctx, NULL, &credential), 0);
-  credentials.rejected(credentials.ctx, credential.serial);
+  reject_token(&r);
   pool_plug plug;
-  plug_open(&plug, &r.t.w.loop);
   fetch f = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
-  world_run_tasks(&r.t.w);
+  start_behind_plug(&r, &plug, &f);
   world_advance(&r.t.w, 2 * KIN__PATIENCE_MS);
   assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
   plug_pull(&plug);
@@ -286,8 +294,9 @@ static void test_token_flow_busy_pool_after_401(void **state) {
   plug_close(&plug);
 }
 
-/* Nor if that happens while a request waits for the file. That reading may have
- * the old content, so the next request has the file read again. */
+/* A token that is rejected while a request waits for the file is not sent by that
+ * request. The reading may have the old content, so the next request has the file
+ * read again. */
 static void test_token_flow_401_while_waiting(void **state) {
   (void)state;
   rig r;
@@ -296,15 +305,10 @@ static void test_token_flow_401_while_waiting(void **state) {
   assert_int_equal(get(&r), 200);
   world_advance(&r.t.w, 50000);
   pool_plug plug;
-  plug_open(&plug, &r.t.w.loop);
   fetch f = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
-  world_run_tasks(&r.t.w);
+  start_behind_plug(&r, &plug, &f);
   assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
-  kin__credentials credentials = kin__token_credentials(r.t.source);
-  kin__credential credential;
-  assert_int_equal(credentials.get(credentials.ctx, NULL, &credential), 0);
-  credentials.rejected(credentials.ctx, credential.serial);
+  reject_token(&r);
   world_advance(&r.t.w, KIN__PATIENCE_MS);
   world_run_tasks(&r.t.w);
   assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
@@ -326,10 +330,8 @@ static void test_token_flow_busy_pool_beside_a_token(void **state) {
   r.t.token = "given";
   rig_open(&r);
   pool_plug plug;
-  plug_open(&plug, &r.t.w.loop);
   fetch f = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
-  world_run_tasks(&r.t.w);
+  start_behind_plug(&r, &plug, &f);
   world_advance(&r.t.w, 2 * KIN__PATIENCE_MS);
   assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
   plug_pull(&plug);
@@ -347,11 +349,9 @@ static void test_token_flow_busy_pool_at_first(void **state) {
   rig r;
   rig_init(&r, &hello, 1, "t0ken-1\n");
   rig_open(&r);
-  fetch f = {.world = &r.t.w};
   pool_plug plug;
-  plug_open(&plug, &r.t.w.loop);
-  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
-  world_run_tasks(&r.t.w);
+  fetch f = {.world = &r.t.w};
+  start_behind_plug(&r, &plug, &f);
   world_advance(&r.t.w, WORLD_CONNECT_MS - 1);
   assert_int_equal(f.ends, 0);
   world_advance(&r.t.w, 1);

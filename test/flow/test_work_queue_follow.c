@@ -567,7 +567,7 @@ static void test_informer_goes_while_full(void **state) {
   assert_int_equal(w->queue->follow_count, 0);
 }
 
-/* So its key function is called when the informer is gone. */
+/* A key function is called for a change that waits when its informer has gone. */
 static void test_keys_of_a_gone_informer(void **state) {
   world *w = *state;
   w->is_key = true;

@@ -53,7 +53,7 @@ static void append_scopes(json_writer *w, const options *o,
   key(w, "scopes");
   json_open(w, '[');
   size_t count = o->namespace_count > 0 ? o->namespace_count : 1;
-  for (size_t i = 0; i < count && informer; i++) {
+  for (size_t i = 0; i < count; i++) {
     const char *name = o->namespace_count > 0 ? o->namespaces[i] : "";
     kin_status status = KIN_STATUS_INIT;
     if (kin_informer_get_status(informer, name, &status) == 0) {
@@ -133,10 +133,10 @@ static void append_process(json_writer *w) {
 void stats_append(text *out, const options *o, const line_counts *lines,
                   kin_client *client, kin_informer *informer) {
   json_writer w = {.out = out};
-  kin_store *store = informer ? kin_informer_store(informer) : NULL;
+  kin_store *store = kin_informer_store(informer);
   json_open(&w, '{');
-  json_member_u64(&w, "objects", store ? kin_store_count(store) : 0);
-  json_member_u64(&w, "bytes", store ? kin_store_bytes(store) : 0);
+  json_member_u64(&w, "objects", kin_store_count(store));
+  json_member_u64(&w, "bytes", kin_store_bytes(store));
   append_process(&w);
   append_lines(&w, lines);
   append_scopes(&w, o, informer);

@@ -22,7 +22,8 @@ typedef struct line_counts {
 
 /* Appends what --stats prints, one JSON object and a newline. To be called
  * before the client is closed; its numbers are those of this moment. `informer`
- * is NULL while the server has not said what RESOURCE is. */
+ * is NULL while the server has not said what RESOURCE is: then there are no
+ * scopes, and all numbers of an informer are 0. */
 void stats_append(text *out, const options *o, const line_counts *lines,
                   kin_client *client, kin_informer *informer);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 "use strict";
 
-// What JavaScript keeps after the close:
+// JavaScript keeps functions of an informer after the close:
 //     node --expose-gc node_keeps.js ADDON URL
 // Ends with 0 and "kept" when the functions of a closed informer that nothing
 // else keeps can still be called, and are collected in the end.
