@@ -193,7 +193,10 @@ static void tell_nothing(kube_loading *loading,
                          const kin_kubeconfig_options *options,
                          const char *reason) {
   const kin__kube_context *context = chosen_context(loading, options);
-  if (context != NULL && context->cluster.value != NULL) {
+  if (loading->env->is_pod_only) {
+    kin__problems_add(loading->problems, (kin__config_place){NULL, 0},
+                      "in-cluster configuration", "%s", reason);
+  } else if (context != NULL && context->cluster.value != NULL) {
     tell_missing_cluster(loading, context);
   } else {
     tell_files(loading, reason);
@@ -236,8 +239,9 @@ static int resolve(kube_loading *loading, kin__resolved_config *out,
                    const kin_kubeconfig_options *options) {
   const kin__config_env *env = loading->env;
   const char *reason;
-  int err =
-      kin__kube_resolve(out, &loading->set, options, env, loading->problems);
+  int err = env->is_pod_only ? KIN_ENOENT
+                             : kin__kube_resolve(out, &loading->set, options,
+                                                 env, loading->problems);
   if (err == KIN_ENOENT) {
     err =
         kin__in_cluster_resolve(out, options, env, loading->problems, &reason);
@@ -249,18 +253,6 @@ static int resolve(kube_loading *loading, kin__resolved_config *out,
     err = kin__in_cluster_namespace(out, env, loading->problems);
   }
   return err == 0 ? take_lists(out, loading) : err;
-}
-
-static int resolve_pod(kube_loading *loading, kin__resolved_config *out,
-                       const kin_kubeconfig_options *options) {
-  const char *reason;
-  int err = kin__in_cluster_resolve(out, options, loading->env,
-                                    loading->problems, &reason);
-  if (err == KIN_ENOENT) {
-    kin__problems_add(loading->problems, (kin__config_place){NULL, 0},
-                      "in-cluster configuration", "%s", reason);
-  }
-  return err;
 }
 
 static kin_exec_interactive interactive_of(const char *mode) {
@@ -305,12 +297,9 @@ int kin__kube_load(kin__resolved_config *out,
   kube_loading loading = {.env = env, .problems = problems};
   kin__kube_set_init(&loading.set, out->vault.allocator);
   loading.set.vault.block_bytes = out->vault.block_bytes;
-  int err;
-  if (env->is_pod_only) {
-    err = resolve_pod(&loading, out, options);
-  } else {
-    err = read_files(&loading, options->path);
-    err = err == 0 ? resolve(&loading, out, options) : err;
+  int err = env->is_pod_only ? 0 : read_files(&loading, options->path);
+  if (err == 0) {
+    err = resolve(&loading, out, options);
   }
   if (err == 0) {
     err = fill_plugin(out, options);
