@@ -89,6 +89,8 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
       .deferred = &client->loop.deferred,
       .wake = kin__loop_wake,
       .wake_ctx = &client->loop,
+      .call = kin__loop_call,
+      .call_ctx = &client->loop,
       .start_work = kin__pool_work_start,
       .work_ctx = &client->loop,
       .has_no_helper = options->no_memory_helper || options->allocator != NULL};
@@ -312,7 +314,7 @@ static void tell_if_sparse(kin_client *client) {
   kin__arena_fill fill = kin__arena_get_fill(client->memory->arena);
   if (kin__arena_fill_is_news(fill, client->fill)) {
     client->fill = fill;
-    kin__members_tell_sparse(&client->host.members);
+    kin__members_tell(&client->host.members, KIN__NEWS_SPARSE);
   }
 }
 
@@ -339,6 +341,10 @@ static bool memory_step(kin__task *task) {
  * must not keep all of the memory. */
 static void before_work(void *ctx) {
   kin_client *client = ctx;
+  if (client->loop.is_called) {
+    client->loop.is_called = false;
+    kin__members_tell(&client->host.members, KIN__NEWS_CALLED);
+  }
   const kin__arena *arena = client->memory->arena;
   kin__arena_fill fill = kin__arena_get_fill(arena);
   if (!kin__arena_fill_is_sparse(fill)) {

@@ -70,6 +70,10 @@ typedef struct kin__env {
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
+  /* Any thread may call this while a member is open. Soon afterwards the loop's
+   * thread tells all members KIN__NEWS_CALLED. */
+  void (*call)(void *ctx);
+  void *call_ctx;
   /* Runs work on another thread; NULL: there is no other thread. */
   int (*start_work)(void *ctx, kin__pool_work *work);
   void *work_ctx;

@@ -202,6 +202,14 @@ static void on_timer(uv_timer_t *timer) {
   set_busy(loop, true);
 }
 
+static void on_async(uv_async_t *async) {
+  KIN__CONTAINER_OF(async, kin__loop, async)->is_called = true;
+}
+
+void kin__loop_call(void *loop) {
+  uv_async_send(&((kin__loop *)loop)->async);
+}
+
 void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
   *loop = (kin__loop){.uv = uv, .budget_ns = budget_ns, .armed_ms = UINT64_MAX};
   kin__link_init(&loop->deferred);
@@ -212,10 +220,13 @@ void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
 }
 
 void kin__loop_start(kin__loop *loop) {
-  /* None of these can fail in libuv 1.x; they only link the handle. */
+  /* None of these can fail in libuv 1.x; they only link the handle. The loop has
+   * an async handle of its own, for the pool of threads. */
   uv_check_init(loop->uv, &loop->check);
   uv_idle_init(loop->uv, &loop->idle);
   uv_timer_init(loop->uv, &loop->timer);
+  uv_async_init(loop->uv, &loop->async, on_async);
+  uv_unref((uv_handle_t *)&loop->async);
   uv_check_start(&loop->check, on_check);
   loop->sched.wake = on_work;
   loop->timers.changed = on_timers_changed;
@@ -238,6 +249,7 @@ void kin__loop_close(kin__loop *loop, void (*closed)(void *ctx), void *ctx) {
   kin__handle_close((uv_handle_t *)&loop->check);
   kin__handle_close((uv_handle_t *)&loop->idle);
   kin__handle_close((uv_handle_t *)&loop->timer);
+  kin__handle_close((uv_handle_t *)&loop->async);
   kin__releases_add(&loop->releases, &loop->gone, on_gone);
 }
 

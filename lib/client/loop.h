@@ -34,6 +34,7 @@ typedef struct kin__loop {
   uv_check_t check;
   uv_idle_t idle;
   uv_timer_t timer;
+  uv_async_t async; /* never keeps the loop alive */
   kin__sched sched;
   kin__timers timers;
   kin__link deferred; /* of kin__deferred */
@@ -49,8 +50,9 @@ typedef struct kin__loop {
   bool is_inside;      /* a turn is on the stack */
   bool are_timers_due; /* the next turn runs them */
   bool is_closing;     /* work runs in ticks */
+  bool is_called;      /* kin__loop_call; for before_work */
   kin__tick turn;      /* the tick */
-  kin__release gone;   /* of the three handles */
+  kin__release gone;   /* of the four handles */
   kin__releases releases;
   /* Called first in each iteration; may schedule work. May be NULL. */
   void (*before_work)(void *ctx);
@@ -78,6 +80,10 @@ bool kin__loop_is_swept(const kin__loop *loop);
 
 /* Work was put off: makes sure that another iteration comes. */
 void kin__loop_wake(void *loop);
+
+/* The loop runs before_work soon, with is_called set. The only function for any
+ * thread. `loop` is a kin__loop that kin__loop_close has not ended yet. */
+void kin__loop_call(void *loop);
 
 void kin__loop_set_ref(kin__loop *loop, bool is_ref);
 

@@ -62,12 +62,12 @@ void kin__member_gone(kin__member *member) {
   }
 }
 
-void kin__members_tell_sparse(const kin__members *members) {
+void kin__members_tell(const kin__members *members, kin__news news) {
   for (kin__link *node = members->list.next; node != &members->list;
        node = node->next) {
     kin__member *member = KIN__CONTAINER_OF(node, kin__member, node);
-    if (member->ops->on_sparse != NULL) {
-      member->ops->on_sparse(member);
+    if (member->ops->on_news != NULL) {
+      member->ops->on_news(member, news);
     }
   }
 }

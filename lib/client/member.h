@@ -20,6 +20,15 @@
 struct kin__host;
 typedef struct kin__member kin__member;
 
+/* What all members of a client are told. */
+typedef enum kin__news {
+  /* Objects were released some time after their informers had no use for them,
+   * and much of the slabs' memory is not in use now. */
+  KIN__NEWS_SPARSE,
+  /* Another thread has called kin__env.call. */
+  KIN__NEWS_CALLED
+} kin__news;
+
 typedef struct kin__member_ops {
   /* Begins to close, inside a call of the program; called once. Must lead to
    * kin__member_end (or kin__member_gone), at once or later. Must not call the
@@ -27,10 +36,8 @@ typedef struct kin__member_ops {
   void (*close)(kin__member *member);
   /* Frees the handle, which has left the client. */
   void (*free)(kin__member *member);
-  /* Objects were released some time after their informers had no use for them,
-   * and much of the slabs' memory is not in use now. May schedule only; NULL:
-   * of no interest. */
-  void (*on_sparse)(kin__member *member);
+  /* May schedule only; NULL: of no interest. */
+  void (*on_news)(kin__member *member, kin__news news);
 } kin__member_ops;
 
 struct kin__member {
@@ -85,8 +92,8 @@ static inline bool kin__members_is_empty(const kin__members *members) {
   return kin__link_is_empty(&members->list);
 }
 
-/* Calls on_sparse of each member. O(members). */
-void kin__members_tell_sparse(const kin__members *members);
+/* Calls on_news of each member. O(members). */
+void kin__members_tell(const kin__members *members, kin__news news);
 
 /* Closes all members, newest first, so that a member that consists of other
  * members closes those itself. Call once. */

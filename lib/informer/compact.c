@@ -23,7 +23,11 @@
 /* While so many dictionaries are in use, there is no other one. */
 #define DICTIONARIES_MAX 8u
 #define TEXTS_PER_STEP 64u
-#define TEXTS_PERIOD_MS 1000u
+/* Until texts are looked at that other threads have asked for, or that somebody
+ * could still read at the last look. The time doubles from look to look while
+ * nobody asks for another text. */
+#define TEXTS_WAIT_MS 1000u
+#define TEXTS_WAIT_MAX_MS 16000u
 
 /* The use of the next dictionary. */
 typedef enum stage {
@@ -70,6 +74,7 @@ typedef struct kin__compact {
   kin__inflated *held;  /* looked at, and somebody may read them */
   kin__task texts_task;
   kin__timer texts_timer;
+  uint32_t texts_wait_ms; /* of the timer, this time or next time */
 } kin__compact;
 
 /* --- Dictionaries --------------------------------------------------------- */
@@ -357,6 +362,12 @@ static kin__inflated *first_text(kin__compact *compact) {
   return compact->texts;
 }
 
+static void look_later(kin__compact *compact) {
+  const kin__env *env = compact->informer->env;
+  kin__timer_start(env->timers, &compact->texts_timer,
+                   kin__env_now_ms(env) + compact->texts_wait_ms);
+}
+
 static bool texts_step(kin__task *task) {
   kin__compact *compact = KIN__CONTAINER_OF(task, kin__compact, texts_task);
   kin__slice slice =
@@ -369,32 +380,54 @@ static bool texts_step(kin__task *task) {
       compact->held = first;
     }
   }
+  if (compact->texts == NULL && compact->held != NULL &&
+      !compact->texts_timer.is_active) {
+    look_later(compact);
+  }
   return compact->texts != NULL;
 }
 
-void kin__compact_mind_texts(kin_informer *informer) {
-  if (informer->compact != NULL) {
-    kin__sched_add(informer->env->sched, &informer->compact->texts_task);
+/* There are new texts. */
+static void shorten_wait(kin__compact *compact) {
+  bool is_long = compact->texts_wait_ms > TEXTS_WAIT_MS;
+  compact->texts_wait_ms = TEXTS_WAIT_MS;
+  if (is_long && compact->texts_timer.is_active) {
+    look_later(compact);
   }
 }
 
-static void on_noted(void *ctx) {
+/* Another thread may read for long what it has just asked for. */
+void kin__compact_called(kin_informer *informer) {
+  kin__compact *compact = informer->compact;
+  if (compact != NULL && kin__inflated_is_noted(compact->packing)) {
+    shorten_wait(compact);
+    if (!compact->texts_timer.is_active) {
+      look_later(compact);
+    }
+  }
+}
+
+static void on_noted(void *ctx, bool is_owner) {
   kin_informer *informer = ctx;
-  if (!informer->member.is_closing) {
-    kin__compact_mind_texts(informer);
+  const kin__env *env = informer->env;
+  if (!is_owner) {
+    env->call(env->call_ctx);
+  } else if (!informer->member.is_closing) {
+    shorten_wait(informer->compact);
+    kin__sched_add(env->sched, &informer->compact->texts_task);
   }
 }
 
-/* Looks at the held texts again, and at those that other threads asked for. */
 static void on_texts_timer(kin__timer *timer) {
   kin__compact *compact = KIN__CONTAINER_OF(timer, kin__compact, texts_timer);
-  const kin__env *env = compact->informer->env;
+  if (compact->texts_wait_ms < TEXTS_WAIT_MAX_MS) {
+    compact->texts_wait_ms *= 2;
+  }
   if (compact->texts == NULL) {
     compact->texts = compact->held;
     compact->held = NULL;
   }
-  kin__sched_add(env->sched, &compact->texts_task);
-  kin__timer_start(env->timers, timer, kin__env_now_ms(env) + TEXTS_PERIOD_MS);
+  kin__sched_add(compact->informer->env->sched, &compact->texts_task);
 }
 
 /* --- Life ----------------------------------------------------------------- */
@@ -417,6 +450,7 @@ int kin__compact_open(kin_informer *informer) {
   kin__task_init(&compact->work_task, work_step);
   kin__task_init(&compact->texts_task, texts_step);
   kin__timer_init(&compact->texts_timer, on_texts_timer);
+  compact->texts_wait_ms = TEXTS_WAIT_MS;
   kin__compact_list_init(&compact->list, informer, compact->first_samples);
   compact->packing =
       kin__packing_new(env->shared_allocator, on_noted, informer);
@@ -427,8 +461,6 @@ int kin__compact_open(kin_informer *informer) {
     kin__compact_free(informer);
     return KIN_ENOMEM;
   }
-  kin__timer_start(env->timers, &compact->texts_timer,
-                   kin__env_now_ms(env) + TEXTS_PERIOD_MS);
   return 0;
 }
 
@@ -464,7 +496,8 @@ bool kin__compact_free_step(kin_informer *informer) {
     compact->texts = kin__inflated_close(compact->packing);
   }
   return drop_note(&compact->texts) || drop_note(&compact->held) ||
-         kin__compact_list_free_step(&compact->list);
+         kin__compact_list_free_step(&compact->list) ||
+         kin__inflated_has_callers(compact->packing);
 }
 
 bool kin__compact_is_working(const kin_informer *informer) {

@@ -43,8 +43,9 @@ void kin__compact_take_packed(kin_informer *informer, kin_object **object);
  * compact storage, the informer's memory. */
 kin__memory *kin__compact_raw_memory(const kin_informer *informer);
 
-/* Texts that were inflated in place are freed soon. */
-void kin__compact_mind_texts(kin_informer *informer);
+/* Another thread may have inflated texts in place: they are looked at in a
+ * second. */
+void kin__compact_called(kin_informer *informer);
 
 void kin__compact_close(kin_informer *informer);
 /* Frees one piece; returns whether there is more. */

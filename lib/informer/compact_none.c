@@ -33,7 +33,7 @@ kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
   return informer->env->memory;
 }
 
-void kin__compact_mind_texts(kin_informer *informer) {
+void kin__compact_called(kin_informer *informer) {
   (void)informer;
 }
 

@@ -45,7 +45,7 @@ static bool end(kin_informer *informer) {
   }
   bool is_passing = begin(informer);
   if (has_given && host != NULL) {
-    kin__members_tell_sparse(&host->members);
+    kin__members_tell(&host->members, KIN__NEWS_SPARSE);
   }
   return is_passing;
 }

@@ -194,15 +194,20 @@ static void on_close(kin__member *member) {
   kin__sched_add(env->sched, &informer->close_task);
 }
 
-static void on_sparse(kin__member *member) {
+static void on_news(kin__member *member, kin__news news) {
   kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
-  if (!member->is_closing) {
+  if (member->is_closing) {
+    return;
+  }
+  if (news == KIN__NEWS_SPARSE) {
     kin__defragment_wake(informer);
+  } else {
+    kin__compact_called(informer);
   }
 }
 
 static const kin__member_ops member_ops = {
-    .close = on_close, .free = on_free, .on_sparse = on_sparse};
+    .close = on_close, .free = on_free, .on_news = on_news};
 
 int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
                        void *data) {

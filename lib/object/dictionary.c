@@ -41,7 +41,8 @@ struct kin__packing {
   _Atomic(kin__inflated *) noted;
   kin__hash_seed seed; /* of halves and labels */
   pthread_t owner;
-  void (*on_noted)(void *ctx);
+  atomic_uint callers; /* other threads that may be calling on_noted */
+  void (*on_noted)(void *ctx, bool is_owner);
   void *ctx;
 };
 
@@ -112,7 +113,8 @@ static ZSTD_customMem memory_of(const kin_allocator *allocator) {
 /* --- What dictionaries share ---------------------------------------------- */
 
 kin__packing *kin__packing_new(const kin_allocator *allocator,
-                               void (*on_noted)(void *ctx), void *ctx) {
+                               void (*on_noted)(void *ctx, bool is_owner),
+                               void *ctx) {
   kin__packing *packing = kin__malloc(allocator, sizeof *packing);
   if (packing != NULL) {
     packing->allocator = *allocator;
@@ -121,6 +123,7 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->inflated_bytes, 0);
     atomic_init(&packing->spare, NULL);
     atomic_init(&packing->noted, NULL);
+    atomic_init(&packing->callers, 0);
     packing->seed = kin__hash_make_seed(packing);
     packing->owner = pthread_self();
     packing->on_noted = on_noted;
@@ -509,6 +512,16 @@ void kin__inflated_free(kin__packing *packing, kin__inflated *inflated) {
   kin__free(&packing->allocator, inflated);
 }
 
+/* In the one order of these operations, either the caller is counted when the
+ * owner asks after its close, or the caller sees that the owner has closed. */
+static void call_owner(kin__packing *packing) {
+  atomic_fetch_add(&packing->callers, 1);
+  if (atomic_load(&packing->noted) != CLOSED) {
+    packing->on_noted(packing->ctx, false);
+  }
+  atomic_fetch_sub(&packing->callers, 1);
+}
+
 bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated) {
   kin__inflated *first =
       atomic_load_explicit(&packing->noted, memory_order_relaxed);
@@ -521,9 +534,17 @@ bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated) {
       &packing->noted, &first, inflated, memory_order_release,
       memory_order_relaxed));
   if (pthread_equal(packing->owner, pthread_self()) != 0) {
-    packing->on_noted(packing->ctx);
+    packing->on_noted(packing->ctx, true);
+  } else if (first == NULL) {
+    call_owner(packing);
   }
   return true;
+}
+
+bool kin__inflated_is_noted(const kin__packing *packing) {
+  const kin__inflated *first =
+      atomic_load_explicit(&packing->noted, memory_order_relaxed);
+  return first != NULL && first != CLOSED;
 }
 
 kin__inflated *kin__inflated_take(kin__packing *packing) {
@@ -531,7 +552,10 @@ kin__inflated *kin__inflated_take(kin__packing *packing) {
 }
 
 kin__inflated *kin__inflated_close(kin__packing *packing) {
-  kin__inflated *noted =
-      atomic_exchange_explicit(&packing->noted, CLOSED, memory_order_acquire);
+  kin__inflated *noted = atomic_exchange(&packing->noted, CLOSED);
   return noted != CLOSED ? noted : NULL;
+}
+
+bool kin__inflated_has_callers(const kin__packing *packing) {
+  return atomic_load(&packing->callers) > 0;
 }

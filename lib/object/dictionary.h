@@ -38,10 +38,12 @@ typedef struct kin__packing kin__packing;
 typedef struct kin__dictionary kin__dictionary;
 
 /* NULL if out of memory. The thread of kin__packer_use is the owner of the
- * objects. `on_noted` is called on this thread when it has inflated a text in
- * place, and not after kin__inflated_close. */
+ * objects. `on_noted` is called on the thread that has inflated a text in place:
+ * for each text of the owner's, and for the first of another thread's since
+ * kin__inflated_take. See kin__inflated_has_callers for the last call. */
 kin__packing *kin__packing_new(const kin_allocator *allocator,
-                               void (*on_noted)(void *ctx), void *ctx);
+                               void (*on_noted)(void *ctx, bool is_owner),
+                               void *ctx);
 void kin__packing_unref(kin__packing *packing);
 /* Dictionaries that exist, retired ones included. */
 unsigned kin__packing_dictionaries(const kin__packing *packing);
@@ -138,9 +140,14 @@ kin__inflated *kin__inflated_new(kin__packing *packing, size_t length);
 void kin__inflated_free(kin__packing *packing, kin__inflated *inflated);
 /* On any thread. False if nobody takes notes any more. */
 bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated);
+/* Whether kin__inflated_take has something to take. */
+bool kin__inflated_is_noted(const kin__packing *packing);
 /* All that were noted since the last call. */
 kin__inflated *kin__inflated_take(kin__packing *packing);
 /* From now on nothing is noted. Returns the earlier notes. */
 kin__inflated *kin__inflated_close(kin__packing *packing);
+/* Once this is false after kin__inflated_close, nobody calls on_noted any
+ * more. */
+bool kin__inflated_has_callers(const kin__packing *packing);
 
 #endif /* KIN_OBJECT_DICTIONARY_H */

@@ -364,6 +364,54 @@ static void test_texts_of_a_thread_go(void **state) {
   iw_finish(&w);
 }
 
+/* How often timers wake the loop in a minute. */
+static unsigned wakes_a_minute(script_env *script) {
+  uint64_t end_ms = kin__env_now_ms(&script->env) + 60000;
+  unsigned count = 0;
+  script_run(script);
+  while (kin__timers_next_ms(&script->timers) <= end_ms) {
+    script_advance(script, kin__timers_next_ms(&script->timers) -
+                               kin__env_now_ms(&script->env));
+    count++;
+  }
+  script_advance(script, end_ms - kin__env_now_ms(&script->env));
+  return count;
+}
+
+/* The time between two looks at a text that the program keeps grows. Another
+ * text brings the next look within a second, whichever thread asks for it. */
+static void test_looks_become_rare(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  const kin_store *store = kin_informer_store(w.informer);
+  unsigned idle = wakes_a_minute(&w.script);
+  kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
+  const kin_object *other = kin_store_get_key(store, "odd/p3");
+  assert_int_equal(kin_object_at(held, "/spec/nodeName").error, 0);
+  for (int is_thread = 0; is_thread < 2; is_thread++) {
+    assert_true(wakes_a_minute(&w.script) > idle);
+    assert_in_range(wakes_a_minute(&w.script), idle + 1, idle + 4);
+    if (is_thread) {
+      read_on_a_thread(store);
+    } else {
+      kin_object *kept = kin_object_ref(other);
+      assert_int_equal(kin_object_at(kept, "/spec/nodeName").error, 0);
+      script_run(&w.script);
+      kin_object_unref(kept);
+    }
+    assert_int_equal(kin__object_holders(other), 2); /* the store, the text */
+    mini_pass(&w.server, 1000);
+    assert_int_equal(kin__object_holders(other), 1);
+  }
+  kin_object_unref(held);
+  mini_pass(&w.server, 16000);
+  assert_int_equal(kin__object_holders(kin_store_get_key(store, "even/p2")), 1);
+  mini_pass(&w.server, 600000); /* a new watch */
+  assert_int_equal(wakes_a_minute(&w.script), idle);
+  iw_finish(&w);
+}
+
 /* A thread that opens the informer and leaves it to the test's thread. Later it
  * reads an object. */
 typedef struct opener {
@@ -719,6 +767,7 @@ int main(void) {
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
       cmocka_unit_test(test_texts_of_a_thread_go),
+      cmocka_unit_test(test_looks_become_rare),
       cmocka_unit_test(test_loop_of_another_thread),
       cmocka_unit_test(test_events_pack_what_changed),
       cmocka_unit_test(test_objects_outlive),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "informer/informer.h"
+#include "object/packed.h"
 #include "support/client_world.h"
 #include "support/virtual_host.h"
 
@@ -131,11 +132,12 @@ static void on_update(kin_informer *informer, const kin_event *event,
   (void)data;
 }
 
-/* Without bookmarks, and with the default options. The probes of a client are
+/* Without bookmarks, and with the default options or compact storage. The probes of a client are
  * not per informer: see test_probe.c. */
 static void test_idle_informers_sleep(void **state) {
   (void)state;
-  for (int has_streams = 0; has_streams < 2; has_streams++) {
+  for (int mode = 0; mode < 4; mode++) {
+    bool has_streams = mode % 2 != 0;
     virtual_host vh;
     vh_init(&vh, 0);
     if (has_streams) {
@@ -146,6 +148,9 @@ static void test_idle_informers_sleep(void **state) {
     for (size_t i = 0; i < INFORMERS; i++) {
       kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
       options.plural = "pods";
+      if (mode >= 2 && kin__pack_is_supported()) {
+        options.compact = KIN_COMPACT_FAST;
+      }
       assert_int_equal(kin__informer_open_on(&last, &vh.host, &options), 0);
       assert_int_equal(kin_informer_start(last), 0);
     }

@@ -38,8 +38,9 @@ typedef struct rig {
 
 static alike text; /* of the object in hand */
 
-static void on_noted(void *ctx) {
+static void on_noted(void *ctx, bool is_owner) {
   (void)ctx;
+  (void)is_owner;
 }
 
 static bool may_fail(const rig *r) {

@@ -295,6 +295,16 @@ void sim_verify(sim_actor *actor) {
   }
 }
 
+bool sim_has_wait(const sim_actor *actor) {
+  const sim_world *w = actor->world;
+  for (int i = 0; i < SIM_WAITS; i++) {
+    if (w->waits[i].is_open && w->waits[i].actor == actor) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* In the calm nobody waits but for what there is not yet. */
 void sim_check_waits(sim_world *w) {
   for (int i = 0; i < SIM_WAITS; i++) {

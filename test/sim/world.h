@@ -265,6 +265,8 @@ void sim_check_version(sim_actor *actor, size_t scope, uint64_t version);
 void sim_check_told(sim_handler *handler, const kin_event *event);
 /* In the calm, and at the very end. */
 void sim_check_waits(sim_world *w);
+/* Whether a wait for a version, or a verification, is open. */
+bool sim_has_wait(const sim_actor *actor);
 void sim_check_no_waits(sim_world *w);
 
 /* --- oracle.c ------------------------------------------------------------- */

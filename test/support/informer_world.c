@@ -43,10 +43,19 @@ void iw_on_closed(void *data) {
   ((iw_world *)data)->closed++;
 }
 
+static void on_call(script_env *script) {
+  iw_world *w = KIN__CONTAINER_OF(script, iw_world, script);
+  kin__member *member = &w->informer->member;
+  if (w->closed == 0) {
+    member->ops->on_news(member, KIN__NEWS_CALLED);
+  }
+}
+
 void iw_init(iw_world *w, size_t fail_at) {
   memset(w, 0, sizeof *w);
   fail_alloc_init(&w->memory, 0);
   script_env_init(&w->script, &w->memory.allocator);
+  w->script.on_call = on_call;
   mini_server_init(&w->server, &w->script);
   recorder_init(&w->rec);
   /* What comes before is the test's own. */

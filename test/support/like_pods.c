@@ -48,8 +48,10 @@ int like_pods_make(kin_object **out, kin__memory *memory, const char *text,
   return err;
 }
 
-static void on_noted(void *ctx) {
-  ((like_pods *)ctx)->noted++;
+static void on_noted(void *ctx, bool is_owner) {
+  like_pods *l = ctx;
+  l->noted += is_owner;
+  atomic_fetch_add(&l->calls, !is_owner);
 }
 
 int like_pods_renew(like_pods *l, int first, int samples, bool is_thorough) {
@@ -97,6 +99,8 @@ void like_pods_close(like_pods *l) {
     next->object = NULL;
     next = next->next;
     kin_object_unref(object);
+  }
+  while (kin__inflated_has_callers(l->packing)) {
   }
 }
 

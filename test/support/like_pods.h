@@ -22,7 +22,8 @@ typedef struct like_pods {
   kin__memory *memory;
   kin__packing *packing;
   kin__packer *packer;
-  int noted;     /* calls of on_noted */
+  int noted;        /* calls of on_noted by the owner */
+  atomic_int calls; /* by other threads */
   bool is_small; /* of the dictionaries that are made from now on */
 } like_pods;
 

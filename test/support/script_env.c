@@ -17,6 +17,10 @@ static void script_wake(void *ctx) {
   (void)ctx; /* script_run looks by itself */
 }
 
+static void script_call(void *ctx) {
+  atomic_store(&((script_env *)ctx)->is_called, true);
+}
+
 static int source_start(void *ctx, const kin__request *request,
                         const kin__exchange_callbacks *callbacks,
                         void *callbacks_ctx, void **out) {
@@ -102,7 +106,9 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
                            .watch_decoders = &script->watch_decoders,
                            .handler_ns = &script->handler_ns,
                            .deferred = &script->deferred,
-                           .wake = script_wake};
+                           .wake = script_wake,
+                           .call = script_call,
+                           .call_ctx = script};
 }
 
 void script_use_streams(script_env *script) {
@@ -150,6 +156,9 @@ void script_run_deferred(script_env *script) {
 
 void script_run(script_env *script) {
   tell_step(script, true);
+  if (atomic_exchange(&script->is_called, false) && script->on_call != NULL) {
+    script->on_call(script);
+  }
   do {
     script_run_deferred(script);
     run_tasks(script);

@@ -2,6 +2,7 @@
 #ifndef KIN_TEST_SCRIPT_ENV_H
 #define KIN_TEST_SCRIPT_ENV_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,6 +61,9 @@ typedef struct script_env {
    * see step_meter.h. NULL: nobody. */
   void (*on_step)(void *ctx, bool is_before);
   void *on_step_ctx;
+  atomic_bool is_called; /* env.call, by any thread */
+  /* The loop's part of env.call, before tasks run. NULL: nothing. */
+  void (*on_call)(struct script_env *script);
 } script_env;
 
 /* `allocator` may be NULL. Fails the test if there is no memory for itself. */

@@ -28,6 +28,11 @@ static void on_left(kin__members *members) {
   }
 }
 
+static void on_call(script_env *script) {
+  virtual_host *vh = KIN__CONTAINER_OF(script, virtual_host, script);
+  kin__members_tell(&vh->host.members, KIN__NEWS_CALLED);
+}
+
 void vh_init(virtual_host *vh, size_t fail_at) {
   memset(vh, 0, sizeof *vh);
   fail_alloc_init(&vh->memory, 0);
@@ -35,6 +40,7 @@ void vh_init(virtual_host *vh, size_t fail_at) {
   mini_server_init(&vh->server, &vh->script);
   vh->log = (kin__log){on_log, vh, KIN_LOG_INFO};
   vh->script.env.log = &vh->log;
+  vh->script.on_call = on_call;
   vh->host.env = &vh->script.env;
   kin__members_init(&vh->host.members);
   vh->host.members.left = on_left;

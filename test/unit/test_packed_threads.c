@@ -122,9 +122,42 @@ static void test_packed_objects_on_threads(void **state) {
   like_pods_finish(&l);
 }
 
+/* While threads read, the owner stops taking notes; from then on nobody calls
+ * it. Texts without a note go with their objects. */
+static void test_notes_are_closed(void **state) {
+  (void)state;
+  for (int round = 0; round < ROUNDS; round++) {
+    like_pods l;
+    shared s = {0};
+    pthread_t threads[THREADS];
+    assert_int_equal(like_pods_init(&l, 0, 0, 64), 0);
+    for (int i = 0; i < OBJECTS; i++) {
+      s.objects[i] = make_packed(&l, i, round, NULL);
+      for (int t = 1; t < THREADS; t++) {
+        kin_object_ref(s.objects[i]);
+      }
+    }
+    for (int t = 0; t < THREADS; t++) {
+      assert_int_equal(pthread_create(&threads[t], NULL, read_all, &s), 0);
+    }
+    for (int looks = 0; looks < round; looks++) {
+      drop_notes(kin__inflated_take(l.packing));
+    }
+    like_pods_close(&l);
+    int calls = atomic_load(&l.calls);
+    for (int t = 0; t < THREADS; t++) {
+      assert_int_equal(pthread_join(threads[t], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&l.calls), calls);
+    assert_int_equal(atomic_load(&s.bad), 0);
+    like_pods_finish(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_packed_objects_on_threads),
+      cmocka_unit_test(test_notes_are_closed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

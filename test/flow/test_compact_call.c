@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Compact storage on a real loop: texts that other threads ask for are freed
+ * although the loop sleeps, and a client may close meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/metrics.h>
+#include <kin/value.h>
+
+#include "client/host.h"
+#include "object/packed.h"
+#include "support/client_world.h"
+
+#define PODS 4u
+#define ROUNDS 20
+/* Turns of the loop around one text: the call, the timer, and some to spare. */
+#define TURNS_MAX 16u
+
+#define POD(n, version)                                                        \
+  "{\"metadata\":{\"name\":\"pod-" n "\",\"namespace\":\"n\",\"uid\":\"u-" n   \
+  "\",\"resourceVersion\":\"" version "\",\"labels\":{\"app\":\"web\"}},"      \
+  "\"spec\":{\"nodeName\":\"node-1\",\"containers\":[{\"name\":\"c\","         \
+  "\"image\":\"registry.example.com/shop/web:v1\",\"terminationMessagePath\":" \
+  "\"/dev/termination-log\",\"imagePullPolicy\":\"IfNotPresent\"}]}}"
+#define LIST                                                                   \
+  ANSWER_PODS("9", POD("0", "1") "," POD("1", "2") "," POD("2", "3") "," POD(  \
+                       "3", "4"))
+#define CHANGES                                                                \
+  ANSWER_CHANGE("MODIFIED", POD("0", "10"))                                    \
+  ANSWER_CHANGE("MODIFIED", POD("1", "11"))                                    \
+  ANSWER_CHANGE("MODIFIED", POD("2", "12"))                                    \
+  ANSWER_CHANGE("MODIFIED", POD("3", "13"))
+
+static uint64_t dictionaries(const client_world *w) {
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
+  return metrics.dictionaries;
+}
+
+static size_t packed(const client_world *w) {
+  size_t count = 0;
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
+         NULL) {
+    count += kin__object_is_packed(object);
+  }
+  return count;
+}
+
+/* The pods of the list are the samples; as changed they are packed. */
+static void open_packed(client_world *w) {
+  static const loop_reply replies[] = {
+      {.bytes = ANSWER_TO_END LIST, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  client_world_serve(w, replies, 2);
+  assert_int_equal(client_world_open_client(w), 0);
+  kin__env *env = (kin__env *)(uintptr_t)kin__client_host(w->client)->env;
+  env->compact_samples = PODS;
+  kin_informer_options options = client_world_informer(w, "pods");
+  options.no_watch_list = true;
+  options.compact = KIN_COMPACT_FAST;
+  assert_int_equal(kin_informer_open(&w->informer, w->client, &options), 0);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  CLIENT_UNTIL(w, dictionaries(w) == 1 && w->server.replied == 2);
+  char frame[sizeof CHANGES + 16];
+  snprintf(frame, sizeof frame, "%zx\r\n%s\r\n", sizeof CHANGES - 1, CHANGES);
+  loop_server_push(&w->server, frame);
+  CLIENT_UNTIL(w, packed(w) == PODS);
+}
+
+typedef struct reader {
+  kin_object *objects[PODS];
+  bool has_failed;
+} reader;
+
+static void hold_all(reader *r, const client_world *w) {
+  *r = (reader){0};
+  kin_cursor cursor = {0};
+  for (size_t i = 0; i < PODS; i++) {
+    r->objects[i] = kin_object_ref(
+        kin_store_next(kin_informer_store(w->informer), &cursor));
+  }
+}
+
+static void release_all(reader *r) {
+  for (size_t i = 0; i < PODS; i++) {
+    kin_object_unref(r->objects[i]);
+  }
+}
+
+static void read_all(void *ctx) {
+  reader *r = ctx;
+  for (size_t i = 0; i < PODS; i++) {
+    r->has_failed |= !kin_value_string_is(
+        kin_object_at(r->objects[i], "/spec/nodeName"), KIN_STR("node-1"));
+  }
+}
+
+static uint64_t turns(const client_world *w) {
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(w->client, &stats), 0);
+  return stats.iterations;
+}
+
+/* The loop sleeps until the other thread asks, and once for all of its texts. */
+static void test_a_thread_wakes_the_loop(void **state) {
+  (void)state;
+  client_world w;
+  open_packed(&w);
+  for (int round = 0; round < 2; round++) {
+    reader r;
+    hold_all(&r, &w);
+    uint64_t before = turns(&w);
+    uv_thread_t thread;
+    assert_int_equal(uv_thread_create(&thread, read_all, &r), 0);
+    assert_int_equal(uv_thread_join(&thread), 0);
+    assert_false(r.has_failed);
+    const kin_object *last = r.objects[PODS - 1];
+    release_all(&r);
+    assert_int_equal(kin__object_holders(last),
+                     2); /* the store, and the text */
+    CLIENT_UNTIL(&w, kin__object_holders(last) == 1);
+    assert_in_range(turns(&w) - before, 1, TURNS_MAX);
+  }
+  client_world_finish(&w);
+}
+
+/* The client has gone when the thread reads, or goes meanwhile. */
+static void test_close_while_a_thread_reads(void **state) {
+  (void)state;
+  for (int round = 0; round < ROUNDS; round++) {
+    client_world w;
+    open_packed(&w);
+    reader r;
+    hold_all(&r, &w);
+    assert_int_equal(client_world_close(&w), 0);
+    for (int turn = 0; turn < round % 5; turn++) {
+      uv_run(&w.loop, UV_RUN_NOWAIT);
+    }
+    uv_thread_t thread;
+    assert_int_equal(uv_thread_create(&thread, read_all, &r), 0);
+    CLIENT_UNTIL(&w, w.clients_closed == 1);
+    assert_int_equal(uv_thread_join(&thread), 0);
+    assert_false(r.has_failed);
+    release_all(&r);
+    client_world_finish(&w);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_thread_wakes_the_loop),
+      cmocka_unit_test(test_close_while_a_thread_reads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
