@@ -73,32 +73,40 @@ static bool parse_version(const char *text, uint64_t *version) {
 
 /* --- Lists ---------------------------------------------------------------- */
 
-/* Feeds the page and ends it. */
-static void feed_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
-  kin_fake_source *source = a->source;
+static int open_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
+  uint64_t rest = list->list->count - a->list_place;
+  a->page_end =
+      a->list_place + (a->limit > 0 && a->limit < rest ? a->limit : rest);
+  a->is_granted = true;
+  return kin_feed_open(a->feed);
+}
+
+static void end_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
   kin_feed *feed = a->feed;
-  size_t rest = list->list->count - a->list_place;
-  size_t count = a->limit > 0 && a->limit < rest ? a->limit : rest;
-  uint64_t id = list->id;
-  uint64_t end = a->list_place + count;
-  bool is_last = count == rest;
-  int err = kin_feed_open(feed);
-  for (uint64_t i = a->list_place; i < end && err == 0; i++) {
-    err = kin_feed_item(feed, list->list->objects[i]);
-  }
-  if (err != 0 || source->current != a) {
-    return;
-  }
   char version[24];
   char token[48] = "";
   snprintf(version, sizeof version, "%" PRIu64, list->version);
-  if (is_last) {
-    drop_snapshot(source, id);
+  if (a->page_end == list->list->count) {
+    drop_snapshot(a->source, list->id);
   } else {
-    snprintf(token, sizeof token, "%" PRIu64 ":%" PRIu64, id, end);
+    snprintf(token, sizeof token, "%" PRIu64 ":%" PRIu64, list->id,
+             a->page_end);
   }
   kin__fake_forget(a);
   (void)kin_feed_list_end(feed, version, token);
+}
+
+/* Feeds the page, until the reader pauses it, and ends it. */
+static void feed_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
+  const kin_fake_source *source = a->source;
+  int err = a->is_granted ? 0 : open_page(a, list);
+  while (err == 0 && source->current == a && !a->is_paused &&
+         a->list_place < a->page_end) {
+    err = kin_feed_item(a->feed, list->list->objects[a->list_place++]);
+  }
+  if (err == 0 && source->current == a && !a->is_paused) {
+    end_page(a, list);
+  }
 }
 
 static bool is_version_there(kin__fake_answer *a) {
@@ -136,7 +144,7 @@ static bool take_snapshot(kin__fake_answer *a) {
 
 static void answer_list(kin__fake_answer *a) {
   kin_fake_source *source = a->source;
-  if (source->is_failing) {
+  if (source->is_failing && !a->is_granted) {
     kin_feed *feed = a->feed;
     kin__fake_forget(a);
     (void)kin_feed_fail(feed, &source->list_error, false);

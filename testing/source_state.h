@@ -36,7 +36,7 @@ typedef struct kin__fake_answer {
   kin_feed *feed;
   bool is_watch;
   bool is_stream; /* a watch that begins with what there is */
-  bool is_granted;
+  bool is_granted; /* it has begun */
   bool is_paused;
   bool owes_bookmark;
   bool owes_initial_end;
@@ -49,6 +49,7 @@ typedef struct kin__fake_answer {
    * was granted; 0: none yet, or it has been told. */
   uint64_t list_id;
   uint64_t list_place;
+  uint64_t page_end; /* list, once granted */
   char version[64];
   char match[32];
   char namespace_[];

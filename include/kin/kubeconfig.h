@@ -58,9 +58,9 @@ typedef struct kin_kubeconfig_options {
   /** Drops the authority that is found. */
   bool insecure_skip_tls_verify;
   const char *proxy_url; /**< http://, https:// or socks5:// */
-  /** In a pod, drops both the token and the token file that are found. */
+  /** Drops both the token and the token file that are found. */
   const char *token;
-  const char *token_file;              /**< see token */
+  const char *token_file;              /**< the same */
   const char *client_certificate_file; /**< drops the data that is found */
   const char *client_key_file;         /**< drops the data that is found */
   const char *username;                /**< for basic authentication */

@@ -43,8 +43,8 @@ KIN_EXTERN bool kin_object_is_terminating(const kin_object *object);
  * merge patch is not for custom resources.
  * Errors: KIN_EALREADY (the object is as wanted already: send nothing),
  * KIN_ETOOBIG (`size`), KIN_EINVAL (the finalizer is empty, or has a byte that
- * is no printable ASCII, a quote or a backslash; `to` is NULL), KIN_EKEY (the
- * object has no resourceVersion), KIN_ETYPE (metadata.finalizers is no list of
+ * is no printable ASCII, a quote or a backslash; `to` is NULL and `size` is not
+ * 0), KIN_EKEY (the object has no resourceVersion), KIN_ETYPE (metadata.finalizers is no list of
  * strings), KIN_EUNEXPECTED (only the object's key is known), KIN_ENOMEM
  * (compact objects only, see kin_compact).
  * Cost: O(bytes). */

@@ -316,20 +316,20 @@ typedef struct kin_work_follow_options {
  * deleted, from now until either is closed; the informer's objects so far come
  * as adds. An update adds the keys of the old and of the new object, so that
  * both owners learn of an object that changed hands. A queue may follow up to
- * 256 informers of its loop, each of them once or more often. A change that
- * waits for room when the informer closes is still added when there is room. So
- * `keys` may be called until the queue is closed, and what `data` points to
- * must live until then.
+ * 256 informers of its loop, each of them once or more often. Of the changes
+ * that wait for room when the informer closes, the first is still added when
+ * there is room, and the others are dropped. So `keys` may be called until the
+ * queue is closed, and what `data` points to must live until then.
  *
- * Nothing is lost: without memory, or while the queue has max_keys, the
- * listener waits, and goes on when there is room. Changes of one object are
- * joined meanwhile, and beyond 4,096 waiting ones: from its first old to its
- * last new state. Of an object that came and went meanwhile the delete is told,
- * up to a limit (doc/limits.md), because the worker may have seen the object in
- * the store. So with `keys`, the owner that an object had in between, or
- * before the object was deleted, may not be told, unless `exact` is set; a queue
- * that also follows the owners with resync_ms works on that owner at the next
- * resync. `options` may be NULL.
+ * Nothing is lost while the informer is open: without memory, or while the
+ * queue has max_keys, the listener waits, and goes on when there is room.
+ * Changes of one object are joined meanwhile, and beyond 4,096 waiting ones:
+ * from its first old to its last new state. Of an object that came and went
+ * meanwhile the delete is told, up to a limit (doc/limits.md), because the
+ * worker may have seen the object in the store. So with `keys`, the owner that
+ * an object had in between, or before the object was deleted, may not be told,
+ * unless `exact` is set; a queue that also follows the owners with resync_ms
+ * works on that owner at the next resync. `options` may be NULL.
  * Errors: KIN_EINVAL (the queue stands alone, a priority), KIN_ENOTSUP (options
  * of a newer version), KIN_ECLOSED (the queue is shut down, either is closing),
  * KIN_ETOOBIG (256 informers), KIN_ENOMEM. */

@@ -180,9 +180,7 @@ int kin__in_cluster_resolve(kin__resolved_config *out,
   if (err != 0) {
     return err;
   }
-  bool has_token =
-      kin__has_text(options->token) || kin__has_text(options->token_file);
-  choice.user.token_file.value = has_token ? NULL : TOKEN_FILE;
+  choice.user.token_file.value = TOKEN_FILE;
   kin__kube_override(&choice, options);
   err = kin__kube_finish(out, &choice, env, problems);
   out->is_in_cluster = err == 0;

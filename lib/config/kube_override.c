@@ -43,6 +43,11 @@ static void override_cluster(kin__kube_cluster *cluster,
 
 static void override_user(kin__kube_user *user,
                           const kin_kubeconfig_options *options) {
+  /* A file that is found would soon replace the program's token. */
+  if (kin__has_text(options->token) || kin__has_text(options->token_file)) {
+    user->token.value = NULL;
+    user->token_file.value = NULL;
+  }
   put(&user->token, options->token);
   put(&user->token_file, options->token_file);
   put(&user->username, options->username);

@@ -45,7 +45,7 @@ int kin_lister_get(const kin_lister *lister, kin_str name,
   char buffer[KIN_KEY_SIZE];
   char *spare = NULL;
   kin_str key = name;
-  int err = lister->namespace_.length > 0
+  int err = kin__str_given(lister->namespace_).length > 0
                 ? make_key(lister, name, buffer, &spare, &key)
                 : kin_key_split(name, NULL, NULL);
   if (err == 0) {
@@ -84,8 +84,9 @@ kin_lister_scan kin_lister_list(const kin_lister *lister,
 }
 
 static bool is_inside(const kin_lister *lister, const kin_object *object) {
-  return lister->namespace_.length == 0 ||
-         kin_str_equal(kin_object_namespace(object), lister->namespace_);
+  kin_str namespace_ = kin__str_given(lister->namespace_);
+  return namespace_.length == 0 ||
+         kin_str_equal(kin_object_namespace(object), namespace_);
 }
 
 static bool is_asked_for(const kin_lister_scan *scan,

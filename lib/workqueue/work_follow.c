@@ -254,6 +254,7 @@ int kin_work_queue_follow(kin_work_queue *queue, kin_informer *informer,
   if (queue == NULL || informer == NULL || queue->env == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(queue->env->log);
   kin_work_follow_options o;
   int err = take_options(&o, options, queue->env->log);
   if (err == 0) {

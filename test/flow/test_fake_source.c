@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <kin/pager.h>
 #include <kin/testing/fake_source.h>
 
 #include "base/str.h"
@@ -19,6 +20,7 @@
 #include "support/objects.h"
 #include "support/recorder.h"
 #include "support/virtual_host.h"
+#include "toolkit/pager.h"
 
 static void change(kin_fake_source *source, kin_watch_event_type type,
                    const char *key, bool is_dropped) {
@@ -447,6 +449,63 @@ static void test_expired_page(void **state) {
   close_rig(&f);
 }
 
+/* --- A paused list -------------------------------------------------------- */
+
+#define MANY 5000u
+
+static int count_item(const kin_object *object, void *data) {
+  (void)object;
+  ++*(unsigned *)data;
+  return 0;
+}
+
+static void on_pager_end(const kin_pager_result *result, void *data) {
+  (void)data;
+  assert_int_equal(result->code, 0);
+}
+
+/* PG-06: of a page that is larger than asked for, no object comes from the pause
+ * until the reading goes on. */
+static void test_paused_list(void **state) {
+  (void)state;
+  virtual_host vh;
+  kin_fake_source *source = open_source(&vh);
+  for (unsigned i = 0; i < MANY; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "p%u", i);
+    add(source, key);
+  }
+  kin_lister_watcher lister_watcher = kin_fake_source_lister_watcher(source);
+  kin_informer_options pods_of_source = KIN_INFORMER_OPTIONS_INIT;
+  pods_of_source.plural = "pods";
+  pods_of_source.source = &lister_watcher;
+  pods_of_source.page_size = KIN_NEVER;
+  unsigned items = 0;
+  kin_pager_options options = KIN_PAGER_OPTIONS_INIT;
+  options.resource = &pods_of_source;
+  options.on_item = count_item;
+  options.on_end = on_pager_end;
+  options.data = &items;
+  kin_pager *pager;
+  assert_int_equal(kin__pager_open(&pager, &vh.host, &options), 0);
+  kin_pager_pause(pager);
+  script_run(&vh.script);
+  assert_int_equal(kin_fake_source_run(source), 1);
+  script_run(&vh.script);
+  assert_int_equal(items, 0);
+  unsigned steps = 0;
+  kin_pager_resume(pager);
+  script_run(&vh.script);
+  while (kin_fake_source_step(source)) {
+    steps++;
+    script_run(&vh.script);
+  }
+  assert_int_equal(items, MANY);
+  assert_in_range(steps, 3, MANY);
+  assert_int_equal(kin_fake_source_lists(source), 1);
+  close_source(&vh, source);
+}
+
 /* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(rig *f) {
@@ -593,6 +652,7 @@ int main(void) {
       cmocka_unit_test(test_error_of_newer_header),
       cmocka_unit_test(test_scopes),
       cmocka_unit_test(test_expired_page),
+      cmocka_unit_test(test_paused_list),
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_sweep_source_allocations),
       cmocka_unit_test(test_sweep_closes),

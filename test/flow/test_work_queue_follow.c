@@ -552,6 +552,8 @@ static void test_informer_goes_while_full(void **state) {
   w->keeps_items = true;
   add(w, "a");
   add(w, "b");
+  add(w, "c");
+  add(w, "d");
   begin(w);
   expect(w, "a@1 ");
   assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
@@ -666,6 +668,8 @@ static void test_follow_many(void **state) {
 static void test_bad_options(void **state) {
   world *w = *state;
   begin(w);
+  char problem[KIN__PROBLEM_SIZE] = "";
+  w->vh.log.problem = problem;
   kin_work_follow_options o = KIN_WORK_FOLLOW_OPTIONS_INIT;
   o.priority = 128;
   assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &o),
@@ -680,6 +684,12 @@ static void test_bad_options(void **state) {
   assert_int_equal(kin_work_queue_new(&queue, &alone), 0);
   assert_int_equal(kin_work_queue_follow(queue, w->informer, NULL), KIN_EINVAL);
   kin_work_queue_free(queue);
+  assert_non_null(strstr(problem, "priority, initial_priority"));
+  kin_work_queue_shut_down(w->queue);
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL),
+                   KIN_ECLOSED);
+  assert_string_equal(problem, "");
+  w->vh.log.problem = NULL;
 }
 
 /* --- Sweeps --------------------------------------------------------------- */

@@ -348,6 +348,11 @@ static void test_every_override(void **state) {
          "server=https://b tls-server-name=n2 ca=/o/ca proxy=socks5://p2 "
          "cert=/o/cert key=/o/key token=t2 token-file=/o/token as=joe2 "
          "as-uid=u2 as-group=g namespace=ns2" NAMES);
+  world.options = (kin_kubeconfig_options){.token = "t2"};
+  expect(CONFIG(A, "tokenFile: /none"), "server=https://a token=t2" NAMES);
+  kube_world_file(&world, "/o/token", "");
+  world.options = (kin_kubeconfig_options){.token_file = "/o/token"};
+  expect(CONFIG(A, "token: t"), "server=https://a token-file=/o/token" NAMES);
   world.options =
       (kin_kubeconfig_options){.username = "joe", .password = "secret"};
   expect(CONFIG(A, "username: a, password: b"),

@@ -225,6 +225,10 @@ static void test_lister_get(void **state) {
                                  : NULL);
     assert_true(rows[i].key == NULL || object != NULL);
   }
+  kin_lister all = kin_lister_of(f.store);
+  all.namespace_ = kin__str(NULL, 3); /* counts as empty */
+  const kin_object *object;
+  assert_int_equal(kin_lister_get(&all, KIN__LIT("a/x"), &object), 0);
   store_rig_teardown(&f);
 }
 
@@ -291,6 +295,8 @@ static void test_lister_find(void **state) {
   expect_found(&lister, "true", 3);
   expect_found(&lister, "false", 1);
   expect_found(&lister, "other", 0);
+  lister.namespace_ = kin__str(NULL, 1); /* counts as empty */
+  expect_found(&lister, "true", 3);
   lister = kin_lister_in(lister, KIN__LIT("a"));
   expect_found(&lister, "true", 1);
   expect_found(&lister, "false", 1);
