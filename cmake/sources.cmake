@@ -33,6 +33,7 @@ set(kinformer_sources
   lib/base/slots.c
   lib/base/str.c
   lib/base/system_clock.c
+  lib/base/thread.c
   lib/base/timers.c
   lib/base/timestamp.c
   lib/base/version.c

@@ -17,9 +17,9 @@ extern "C" {
  * stores, objects, views. Two clients may differ.
  *
  * The functions behave like malloc, realloc and free; `ctx` is passed through.
- * realloc also gets the old size. free is never called with NULL. An object may
- * be released on any thread, so free must be thread-safe if objects are handed
- * to other threads.
+ * realloc also gets the old size. free is never called with NULL. If objects
+ * are handed to other threads, all three must be thread-safe: an object may be
+ * released on any thread, and views allocate where they are opened.
  *
  * NULL instead of an allocator means the C library's. The objects of a client
  * and lists that are not applied yet then lie in pages mapped from the system.

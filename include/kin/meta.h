@@ -19,7 +19,8 @@ extern "C" {
 
 /* The members of the structs below are values, not strings, because a message
  * may well contain escapes: kin_value_string_is compares them, kin_value_string
- * and kin_value_copy_string read them. They live as long as the object. */
+ * and kin_value_copy_string read them. They live as long as the object; of a
+ * compact object see kin_compact. */
 
 /** The maps of labels and annotations, to walk over with kin_value_iterate and
  * kin_value_next_member. For one label see kin_object_label.
@@ -53,7 +54,8 @@ KIN_EXTERN bool kin_owner_reference_next(kin_value_iterator *iterator,
                                          kin_owner_reference *out);
 
 /** The owner whose `controller` is true: metav1.GetControllerOf.
- * Errors: KIN_ENOENT (none), KIN_ETYPE, KIN_EJSON (*out is left alone).
+ * Errors: KIN_ENOENT (none), KIN_ETYPE, KIN_EJSON, KIN_ENOMEM (compact objects
+ * only, see kin_compact); *out is left alone.
  * Cost: O(bytes of the object before the end of the references). */
 KIN_EXTERN int kin_object_controller(const kin_object *object,
                                      kin_owner_reference *out);
@@ -78,13 +80,15 @@ KIN_EXTERN bool kin_condition_next(kin_value_iterator *iterator,
                                    kin_condition *out);
 
 /** The condition of that type: meta.FindStatusCondition.
- * Errors: KIN_ENOENT (none), KIN_ETYPE, KIN_EJSON (*out is left alone).
+ * Errors: KIN_ENOENT (none), KIN_ETYPE, KIN_EJSON, KIN_ENOMEM (compact objects
+ * only, see kin_compact); *out is left alone.
  * Cost: O(bytes of the object before the end of the conditions). */
 KIN_EXTERN int kin_object_condition(const kin_object *object, kin_str type,
                                     kin_condition *out);
 
 /** Returns whether the condition of that type has the status "True":
- * meta.IsStatusConditionTrue.
+ * meta.IsStatusConditionTrue. False for a compact object whose text cannot be
+ * read.
  * Cost: O(bytes of the object before the end of the conditions). */
 KIN_EXTERN bool kin_object_condition_is_true(const kin_object *object,
                                              kin_str type);

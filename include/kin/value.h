@@ -22,7 +22,7 @@ extern "C" {
 /** A value in JSON text, or the reason why there is none. Nothing is parsed
  * before it is asked for, nothing is allocated, and nothing has to be freed. A
  * value lives as long as the text that it was taken from: an object's text
- * lives as long as the object.
+ * lives as long as the object, and a compact object's as kin_compact says.
  *
  * A function that takes a value hands its error on, so that calls can be
  * nested, and only the last result needs a check:

@@ -263,7 +263,7 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
   kin_object *kept = NULL;
   int err = 0;
   if (kin_object_is_key_only(item)) {
-    kept = kin_object_ref(item);
+    kept = kin__object_ref(item);
   } else {
     err = kin__transform_run(&check->transform, item, 0, &kept);
   }

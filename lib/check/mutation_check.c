@@ -23,7 +23,7 @@ static void keep(kin__mutation_check *check, const kin_object *object,
   seal->is_reported = true;
   seal->block = block;
   seal->next = NULL;
-  *check->found_end = kin_object_ref(object);
+  *check->found_end = kin__object_ref(object);
   check->found_end = &seal->next;
   kin__sched_add(check->env->sched, &check->task);
 }
@@ -40,7 +40,7 @@ static uint64_t now_ms(void *env) {
 
 static void on_foreign(const kin_mutation *mutation, void *data) {
   kin__mutation_check *check = data;
-  kin_object_ref(mutation->object);
+  kin__object_ref(mutation->object);
   check->foreign = *mutation;
 }
 

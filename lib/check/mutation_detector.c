@@ -157,7 +157,7 @@ static int add(kin_mutation_detector *detector, const kin_object *object,
     return err;
   }
   entry *e = at(detector, id);
-  e->object = kin_object_ref(object);
+  e->object = kin__object_ref(object);
   e->sums = sums;
   e->round = detector->round;
   e->key_length = (uint32_t)kin_object_key(object).length;
@@ -197,7 +197,7 @@ static const uint64_t *sums_of(const entry *e) {
  * objects. */
 static size_t check(kin_mutation_detector *detector, uint32_t id) {
   entry *e = at(detector, id);
-  kin_object *object = kin_object_ref(e->object);
+  kin_object *object = kin__object_ref(e->object);
   const uint64_t *sums = e->is_reported ? NULL : sums_of(e);
   size_t block = 0;
   size_t compared = sums != NULL ? kin_object_memory(object) : 0;

@@ -89,9 +89,11 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
       .deferred = &client->loop.deferred,
       .wake = kin__loop_wake,
       .wake_ctx = &client->loop,
+      .thread = &client->loop.thread,
       .call = kin__loop_call,
       .call_ctx = &client->loop,
       .start_work = kin__pool_work_start,
+      .cancel_work = kin__pool_work_cancel,
       .work_ctx = &client->loop,
       .has_no_helper = options->no_memory_helper || options->allocator != NULL};
 }

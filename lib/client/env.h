@@ -2,6 +2,9 @@
 #ifndef KIN_CLIENT_ENV_H
 #define KIN_CLIENT_ENV_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include <kin/allocator.h>
 
 #include "base/byte_bound.h"
@@ -13,6 +16,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/sched.h"
+#include "base/thread.h"
 #include "base/timers.h"
 #include "decode/watch.h"
 #include "transport/exchange.h"
@@ -38,10 +42,11 @@ typedef struct kin__transport_ops {
 
 /* Work for another thread. `run` is called there; then, or if the work is not
  * run at all, `done` is called on the loop's thread. It may note and schedule
- * only. The work must live until then, and nothing takes it back. */
+ * only. The work must live until then. */
 typedef struct kin__pool_work {
   void (*run)(struct kin__pool_work *work);
   void (*done)(struct kin__pool_work *work);
+  void *request; /* of start_work; NULL: none waits or runs */
 } kin__pool_work;
 
 /* The environment of an informer. A client provides a libuv loop and sockets; a
@@ -70,12 +75,17 @@ typedef struct kin__env {
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
+  /* kin__thread_self of the thread that runs the loop; the loop may move. */
+  _Atomic(const void *) *thread;
   /* Any thread may call this while a member is open. Soon afterwards the loop's
    * thread tells all members KIN__NEWS_CALLED. */
   void (*call)(void *ctx);
   void *call_ctx;
   /* Runs work on another thread; NULL: there is no other thread. */
   int (*start_work)(void *ctx, kin__pool_work *work);
+  /* Work that no thread has begun is not run, and `done` comes soon. Does nothing
+   * to other work. NULL: there is no such. */
+  void (*cancel_work)(kin__pool_work *work);
   void *work_ctx;
   bool has_no_helper;     /* objects are packed by the loop's thread alone */
   kin__gate *lists;       /* admits lists; NULL: no limit */
@@ -91,6 +101,12 @@ typedef struct kin__env {
 
 static inline uint32_t kin__env_server_generation(const kin__env *env) {
   return env->server_generation != NULL ? *env->server_generation : 0;
+}
+
+/* Any thread may ask. */
+static inline bool kin__env_is_on_loop(const kin__env *env) {
+  return atomic_load_explicit(env->thread, memory_order_relaxed) ==
+         kin__thread_self();
 }
 
 static inline uint64_t kin__env_now_ms(const kin__env *env) {
@@ -110,6 +126,13 @@ static inline void kin__env_tell_closed(const kin__env *env,
     uint64_t start_ns = kin__clock_ns(&env->clock);
     cb(data);
     kin__env_add_handler_time(env, start_ns);
+  }
+}
+
+static inline void kin__env_cancel_work(const kin__env *env,
+                                        kin__pool_work *work) {
+  if (env->cancel_work != NULL) {
+    env->cancel_work(work);
   }
 }
 

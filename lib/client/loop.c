@@ -5,6 +5,7 @@
 
 #include "base/histogram.h"
 #include "base/link.h"
+#include "base/thread.h"
 #include "client/env.h"
 
 static uint64_t hr_now_ns(void *ctx) {
@@ -138,6 +139,8 @@ static void run_turn(kin__loop *loop) {
 }
 
 static void take_turn(kin__loop *loop) {
+  atomic_store_explicit(&loop->thread, kin__thread_self(),
+                        memory_order_relaxed);
   if (loop->is_inside) {
     set_busy(loop, false); /* the turn on the stack sets it again */
     return;

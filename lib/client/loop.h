@@ -2,6 +2,7 @@
 #ifndef KIN_CLIENT_LOOP_H
 #define KIN_CLIENT_LOOP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,8 +38,9 @@ typedef struct kin__loop {
   uv_async_t async; /* never keeps the loop alive */
   kin__sched sched;
   kin__timers timers;
-  kin__link deferred; /* of kin__deferred */
-  uint64_t armed_ms;  /* when the uv_timer_t fires; UINT64_MAX: never */
+  kin__link deferred;           /* of kin__deferred */
+  _Atomic(const void *) thread; /* of the last turn, see base/thread.h */
+  uint64_t armed_ms; /* when the uv_timer_t fires; UINT64_MAX: never */
   uint64_t budget_ns;
   uint64_t begun_ns;   /* the iteration */
   uint64_t piece_ns;   /* when its last deferred call or timer ended */

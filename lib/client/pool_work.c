@@ -26,7 +26,8 @@ static void on_work(uv_work_t *request) {
 static void on_worked(uv_work_t *request, int status) {
   pooled_work *pooled = KIN__CONTAINER_OF(request, pooled_work, request);
   kin__pool_work *work = pooled->work;
-  (void)status; /* nothing cancels it */
+  (void)status; /* cancelled or not: the work itself knows whether it ran */
+  work->request = NULL;
   kin__free(kin__default_allocator(), pooled);
   work->done(work);
 }
@@ -41,5 +42,13 @@ int kin__pool_work_start(void *loop, kin__pool_work *work) {
                           on_worked);
   assert(err == 0); /* fails only without a callback */
   (void)err;
+  work->request = pooled;
   return 0;
+}
+
+void kin__pool_work_cancel(kin__pool_work *work) {
+  pooled_work *pooled = work->request;
+  if (pooled != NULL) {
+    (void)uv_cancel((uv_req_t *)&pooled->request); /* fails if it runs */
+  }
 }

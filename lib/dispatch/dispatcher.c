@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "dispatch/filter.h"
 #include "dispatch/listener.h"
+#include "object/object.h"
 
 /* At most this many listeners are told within the call that sends a change. */
 #define LISTENERS_AT_ONCE 64u
@@ -42,7 +43,7 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher) {
 static void hold(const kin__notification *notification) {
   kin__notification_ref(notification);
   if (notification->type == KIN_EVENT_DELETE) {
-    kin_object_ref(notification->cached);
+    kin__object_ref(notification->cached);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/object.h"
 
 /* An element of the overflow. Zeroed when free. */
 typedef struct entry {
@@ -190,7 +191,7 @@ static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
 
 static void replace_object(kin_object **object, kin_object *with) {
   kin_object *old = *object;
-  *object = kin_object_ref(with);
+  *object = kin__object_ref(with);
   kin_object_unref(old);
 }
 

@@ -9,6 +9,8 @@
 #include <kin/allocator.h>
 #include <kin/handler.h>
 
+#include "object/object.h"
+
 /* The content of SYNCED and RELISTED notifications, shared by all listeners.
  * The count of references is for one thread. */
 typedef struct kin__marker {
@@ -51,9 +53,9 @@ kin__notification_is_marker(const kin__notification *notification) {
 static inline void
 kin__notification_ref(const kin__notification *notification) {
   if (!kin__notification_is_marker(notification)) {
-    kin_object_ref(notification->object);
+    kin__object_ref(notification->object);
     if (notification->type == KIN_EVENT_UPDATE) {
-      kin_object_ref(notification->old_object);
+      kin__object_ref(notification->old_object);
     }
   } else if (notification->marker != NULL) {
     notification->marker->refs++;

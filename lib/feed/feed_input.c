@@ -146,7 +146,7 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
 int kin__feed_take_held(kin_feed *feed) {
   for (kin_object *object; (object = kin__stage_peek(&feed->held)) != NULL;) {
     int err = take_event(feed, kin__stage_type(&feed->held),
-                         kin_object_ref(object), false);
+                         kin__object_ref(object), false);
     if (err != 0) {
       return err;
     }
@@ -273,7 +273,7 @@ static int take(kin_feed *feed, kin__decoded_type type,
     cached = feed->owner->cached(feed, kin_object_key(object), uid, version);
   }
   const kin_object *taken = cached != NULL ? cached : object;
-  int err = kin__feed_take(feed, type, kin_object_ref(taken), cached != NULL);
+  int err = kin__feed_take(feed, type, kin__object_ref(taken), cached != NULL);
   if (err != 0) {
     kin__feed_give_up(feed, err, kin_object_key(object).data);
   }

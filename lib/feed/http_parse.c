@@ -33,7 +33,7 @@ static bool sink_known(void *ctx, const kin__object_parts *identity) {
     return false;
   }
   kin_object_unref(source->known);
-  source->known = kin_object_ref(cached);
+  source->known = kin__object_ref(cached);
   return true;
 }
 

@@ -149,7 +149,7 @@ static bool has_work(const kin__pager_core *core) {
 
 static void give_next(kin__pager_core *core) {
   kin__stage *stage = &core->feed.stage;
-  kin_object *item = kin_object_ref(kin__stage_peek(stage));
+  kin_object *item = kin__object_ref(kin__stage_peek(stage));
   kin__stage_pop(stage);
   core->given++;
   forget_given_pages(core);

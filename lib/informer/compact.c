@@ -334,10 +334,10 @@ kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
 
 /* --- Texts ---------------------------------------------------------------- */
 
-/* Drops the note, and the text too unless somebody may read it. Nobody can if
- * only the store and the note refer to the object: a program that holds no
- * reference does not keep an object beyond its callback. Returns false if the
- * text has to be looked at again. */
+/* Drops the note, and the text too unless the program may read it. The program
+ * cannot if it took no reference, since it does not keep an object beyond its
+ * callback then; nor if only the store and the note refer to the object. Returns
+ * false if the text has to be looked at again. */
 static bool let_go(kin__compact *compact, kin__inflated *inflated) {
   kin_object *object = inflated->object;
   const kin_store *store = &compact->informer->store;
@@ -346,7 +346,7 @@ static bool let_go(kin__compact *compact, kin__inflated *inflated) {
   bool is_stored =
       slot != KIN__NO_SLOT && kin__store_at(store, slot)->object == object;
   unsigned holders = kin__object_holders(object);
-  if (holders > (is_stored ? 2u : 1u)) {
+  if (kin__packed_is_held(object) && holders > (is_stored ? 2u : 1u)) {
     return false;
   }
   kin__object_drop_text(object);
@@ -407,11 +407,13 @@ void kin__compact_called(kin_informer *informer) {
   }
 }
 
-static void on_noted(void *ctx, bool is_owner) {
+static void on_noted(void *ctx, bool is_first) {
   kin_informer *informer = ctx;
   const kin__env *env = informer->env;
-  if (!is_owner) {
-    env->call(env->call_ctx);
+  if (!kin__env_is_on_loop(env)) {
+    if (is_first) {
+      env->call(env->call_ctx);
+    }
   } else if (!informer->member.is_closing) {
     shorten_wait(informer->compact);
     kin__sched_add(env->sched, &informer->compact->texts_task);
@@ -446,7 +448,7 @@ int kin__compact_open(kin_informer *informer) {
   compact->informer = informer;
   compact->first_samples =
       env->compact_samples != 0 ? env->compact_samples : FIRST_SAMPLES;
-  compact->work = (kin__pool_work){on_run, on_done};
+  compact->work = (kin__pool_work){.run = on_run, .done = on_done};
   kin__task_init(&compact->work_task, work_step);
   kin__task_init(&compact->texts_task, texts_step);
   kin__timer_init(&compact->texts_timer, on_texts_timer);
@@ -472,6 +474,8 @@ void kin__compact_close(kin_informer *informer) {
     kin__sched_cancel(env->sched, &compact->work_task);
     kin__sched_cancel(env->sched, &compact->texts_task);
     kin__sched_cancel(env->sched, &compact->list.task);
+    kin__env_cancel_work(env, &compact->work);
+    kin__compact_list_cancel(&compact->list);
   }
 }
 

@@ -82,7 +82,7 @@ static void replace(const kin__batch *batch, const batch_entry *entry) {
                                   batch->images + entry->image, entry->size);
   }
   if (packed == NULL) {
-    packed = kin_object_ref(entry->object);
+    packed = kin__object_ref(entry->object);
   }
   kin__compact_take_packed(informer, &packed);
   kin__stage_replace(entry->place, packed);
@@ -170,7 +170,7 @@ static kin__batch *new_batch(kin__compact_list *list) {
     kin__free(allocator, batch);
     return NULL;
   }
-  batch->work = (kin__pool_work){on_run, on_done};
+  batch->work = (kin__pool_work){.run = on_run, .done = on_done};
   batch->list = list;
   empty(batch);
   return batch;
@@ -202,7 +202,7 @@ void kin__compact_list_add(kin__compact_list *list, kin__scope *scope,
   scope->packing++;
   batch->text_bytes += kin__object_text_length(object);
   batch->entries[batch->count++] =
-      (batch_entry){.object = kin_object_ref(object),
+      (batch_entry){.object = kin__object_ref(object),
                     .scope = scope,
                     .place = kin__stage_last(&scope->feed.stage),
                     .dropped_lists = scope->dropped_lists};
@@ -242,6 +242,15 @@ void kin__compact_list_init(kin__compact_list *list, kin_informer *informer,
                                       ? batch_objects
                                       : KIN__BATCH_MAX_OBJECTS};
   kin__task_init(&list->task, take_step);
+}
+
+void kin__compact_list_cancel(kin__compact_list *list) {
+  for (unsigned i = 0; i < KIN__BATCHES_MAX; i++) {
+    kin__batch *batch = list->batches[i];
+    if (batch != NULL && batch->state == BATCH_RUNNING) {
+      kin__env_cancel_work(list->informer->env, &batch->work);
+    }
+  }
 }
 
 bool kin__compact_list_free_step(kin__compact_list *list) {

@@ -52,6 +52,8 @@ void kin__compact_list_flush(kin__compact_list *list);
 void kin__compact_list_forget(kin__compact_list *list,
                               struct kin__scope *scope);
 
+/* Batches that no thread has begun come back soon, and are not packed. */
+void kin__compact_list_cancel(kin__compact_list *list);
 /* Frees one batch that does not run; returns whether there was one. */
 bool kin__compact_list_free_step(kin__compact_list *list);
 

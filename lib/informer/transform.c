@@ -173,7 +173,7 @@ int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
   kin_object *kept = NULL;
   int err = 0;
   if (cached != NULL) {
-    kept = kin_object_ref(cached);
+    kept = kin__object_ref(cached);
   } else {
     err = run_or_refuse(kin__scope_of(feed), type, *object, &kept);
   }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <pthread.h>
 #include <zdict.h>
 #include <zstd.h>
 
@@ -40,9 +39,8 @@ struct kin__packing {
   _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
   _Atomic(kin__inflated *) noted;
   kin__hash_seed seed; /* of halves and labels */
-  pthread_t owner;
-  atomic_uint callers; /* other threads that may be calling on_noted */
-  void (*on_noted)(void *ctx, bool is_owner);
+  atomic_uint callers; /* threads that may be calling on_noted */
+  void (*on_noted)(void *ctx, bool is_first);
   void *ctx;
 };
 
@@ -113,7 +111,7 @@ static ZSTD_customMem memory_of(const kin_allocator *allocator) {
 /* --- What dictionaries share ---------------------------------------------- */
 
 kin__packing *kin__packing_new(const kin_allocator *allocator,
-                               void (*on_noted)(void *ctx, bool is_owner),
+                               void (*on_noted)(void *ctx, bool is_first),
                                void *ctx) {
   kin__packing *packing = kin__malloc(allocator, sizeof *packing);
   if (packing != NULL) {
@@ -125,7 +123,6 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->noted, NULL);
     atomic_init(&packing->callers, 0);
     packing->seed = kin__hash_make_seed(packing);
-    packing->owner = pthread_self();
     packing->on_noted = on_noted;
     packing->ctx = ctx;
   }
@@ -375,11 +372,6 @@ void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary) {
   if (before == dictionary) {
     return;
   }
-  /* The first time there is no packed object yet, which another thread could
-   * read. Later the owner is the same. */
-  if (pthread_equal(dictionary->packing->owner, pthread_self()) == 0) {
-    dictionary->packing->owner = pthread_self();
-  }
   packer->dictionary = kin__dictionary_ref(dictionary);
   packer->pack = NULL; /* new tables may lie where old ones did */
   atomic_fetch_add_explicit(&dictionary->packers, 1, memory_order_relaxed);
@@ -514,10 +506,10 @@ void kin__inflated_free(kin__packing *packing, kin__inflated *inflated) {
 
 /* In the one order of these operations, either the caller is counted when the
  * owner asks after its close, or the caller sees that the owner has closed. */
-static void call_owner(kin__packing *packing) {
+static void tell_owner(kin__packing *packing, bool is_first) {
   atomic_fetch_add(&packing->callers, 1);
   if (atomic_load(&packing->noted) != CLOSED) {
-    packing->on_noted(packing->ctx, false);
+    packing->on_noted(packing->ctx, is_first);
   }
   atomic_fetch_sub(&packing->callers, 1);
 }
@@ -533,11 +525,7 @@ bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated) {
   } while (!atomic_compare_exchange_weak_explicit(
       &packing->noted, &first, inflated, memory_order_release,
       memory_order_relaxed));
-  if (pthread_equal(packing->owner, pthread_self()) != 0) {
-    packing->on_noted(packing->ctx, true);
-  } else if (first == NULL) {
-    call_owner(packing);
-  }
+  tell_owner(packing, first == NULL);
   return true;
 }
 

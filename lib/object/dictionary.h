@@ -37,12 +37,11 @@ kin__library kin__pack_library(void);
 typedef struct kin__packing kin__packing;
 typedef struct kin__dictionary kin__dictionary;
 
-/* NULL if out of memory. The thread of kin__packer_use is the owner of the
- * objects. `on_noted` is called on the thread that has inflated a text in place:
- * for each text of the owner's, and for the first of another thread's since
- * kin__inflated_take. See kin__inflated_has_callers for the last call. */
+/* NULL if out of memory. `on_noted` is called on the thread that has inflated a
+ * text in place. `is_first`: nothing was noted since kin__inflated_take. See
+ * kin__inflated_has_callers for the last call. */
 kin__packing *kin__packing_new(const kin_allocator *allocator,
-                               void (*on_noted)(void *ctx, bool is_owner),
+                               void (*on_noted)(void *ctx, bool is_first),
                                void *ctx);
 void kin__packing_unref(kin__packing *packing);
 /* Dictionaries that exist, retired ones included. */

@@ -327,12 +327,29 @@ bool kin__object_is_movable(const kin_object *object,
                              memory->arena);
 }
 
-kin_object *kin_object_ref(const kin_object *object) {
+/* An object whose memory is checked may have been overwritten, flags and all; it
+ * is never packed. */
+static bool is_packed_in(const kin__memory *memory, const kin_object *object) {
+  return memory->check == KIN_MUTATION_CHECK_OFF &&
+         kin__object_is_packed(object);
+}
+
+kin_object *kin__object_ref(const kin_object *object) {
   kin_object *counted = (kin_object *)object;
   if (counted != NULL) {
     atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
   }
   return counted;
+}
+
+kin_object *kin_object_ref(const kin_object *object) {
+  if (object != NULL) {
+    const kin__cell *cell = (const kin__cell *)(const void *)object;
+    if (is_packed_in(kin__cell_owner(cell), object)) {
+      kin__packed_hold(object);
+    }
+  }
+  return kin__object_ref(object);
 }
 
 /* Acquire and release: the releasing thread's reads happen before the free,
@@ -343,10 +360,7 @@ void kin_object_unref(const kin_object *object) {
       atomic_fetch_sub_explicit(&counted->refs, 1, memory_order_acq_rel) == 1) {
     kin__cell *cell = (kin__cell *)(void *)counted;
     kin__memory *memory = kin__cell_owner(cell);
-    /* An object whose memory is checked may have been overwritten, flags and
-     * all; it is never packed. */
-    if (memory->check == KIN_MUTATION_CHECK_OFF &&
-        kin__object_is_packed(counted)) {
+    if (is_packed_in(memory, counted)) {
       kin__packed_release(counted);
     }
     kin__cell_give(cell);

@@ -48,6 +48,10 @@ int kin__object_new(kin_object **out, kin__memory *memory,
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
+/* As kin_object_ref, for the library's own use: the inflated text of a packed
+ * object is not kept for it (kin__packed_hold). */
+kin_object *kin__object_ref(const kin_object *object);
+
 /* Three steps that let the cache misses of several objects overlap: the first
  * asks for the header and the key, the second for what comparing and releasing
  * the object read besides, the third for what the second leads to. */

@@ -17,6 +17,7 @@ typedef struct packed_body {
   kin__dictionary *dictionary;   /* a reference */
   _Atomic(kin__inflated *) text; /* NULL: not inflated */
   uint32_t length;               /* of the text */
+  atomic_bool is_held;           /* see kin__packed_hold */
   char frame[];
 } packed_body;
 
@@ -275,6 +276,7 @@ void kin__packed_copied(kin_object *copy) {
   packed_body *body = body_of(copy);
   (void)kin__dictionary_ref(body->dictionary);
   atomic_init(&body->text, NULL);
+  atomic_init(&body->is_held, false);
 }
 
 void kin__packed_release(const kin_object *object) {
@@ -336,7 +338,7 @@ static kin_str text_of(const kin__inflated *inflated) {
 static kin__inflated *publish(const kin_object *object, kin__inflated *made) {
   kin__packing *packing = packing_of(object);
   kin__inflated *first = NULL;
-  made->object = kin_object_ref(object);
+  made->object = kin__object_ref(object);
   if (!atomic_compare_exchange_strong_explicit(&body_of(object)->text, &first,
                                                made, memory_order_acq_rel,
                                                memory_order_acquire)) {
@@ -402,7 +404,19 @@ unsigned kin__object_holders(const kin_object *object) {
   return atomic_load_explicit(&object->refs, memory_order_acquire);
 }
 
+void kin__packed_hold(const kin_object *object) {
+  atomic_bool *is_held = &body_of(object)->is_held;
+  if (!atomic_load_explicit(is_held, memory_order_relaxed)) {
+    atomic_store_explicit(is_held, true, memory_order_relaxed);
+  }
+}
+
+bool kin__packed_is_held(const kin_object *object) {
+  return atomic_load_explicit(&body_of(object)->is_held, memory_order_relaxed);
+}
+
 void kin__object_drop_text(const kin_object *object) {
+  atomic_store_explicit(&body_of(object)->is_held, false, memory_order_relaxed);
   kin__inflated *inflated = atomic_exchange_explicit(
       &body_of(object)->text, NULL, memory_order_acquire);
   if (inflated != NULL) {

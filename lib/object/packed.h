@@ -55,6 +55,13 @@ void kin__packed_copied(kin_object *copy);
 /* The object goes. */
 void kin__packed_release(const kin_object *object);
 
+/* The program takes a reference: the text stays in place until nobody but the
+ * store refers to the object. References of the library do not keep the text
+ * (kin__object_ref). */
+void kin__packed_hold(const kin_object *object);
+/* Whether that was called since kin__object_drop_text. */
+bool kin__packed_is_held(const kin_object *object);
+
 /* The references to an object. */
 unsigned kin__object_holders(const kin_object *object);
 

@@ -54,6 +54,10 @@ void kin__packed_copied(kin_object *copy) {
   (void)copy;
 }
 
+void kin__packed_hold(const kin_object *object) {
+  (void)object;
+}
+
 void kin__packed_release(const kin_object *object) {
   (void)object;
 }

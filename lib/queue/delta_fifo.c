@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/object.h"
 
 /* Nearly every key is popped before its second change comes. So the first delta
  * lies in the entry itself and needs no allocation. */
@@ -72,7 +73,7 @@ static uint32_t find(const kin__delta_fifo *fifo, kin_str key, uint32_t hash) {
 
 static void set(kin__delta *to, const kin__delta *delta) {
   *to = *delta;
-  kin_object_ref(to->object);
+  kin__object_ref(to->object);
 }
 
 /* Appends to a key that has deltas. */

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "object/key.h"
+#include "object/object.h"
 #include "store/index.h"
 
 /* A put first finds or takes the slot. Then all indices prepare. Only then it
@@ -164,7 +165,7 @@ int kin__store_fill(kin_store *store, const kin_object *object, uint32_t hash,
   err = kin__map_insert(&store->map, hash, slot);
   assert(err == 0);
   commit_indices(store, slot);
-  kin__store_at(store, slot)->object = kin_object_ref(object);
+  kin__store_at(store, slot)->object = kin__object_ref(object);
   store->bytes += kin_object_memory(object);
   store->writes++;
   return err;
@@ -193,7 +194,7 @@ static int replace_in(kin_store *store, const kin_object *object, uint32_t slot,
   commit_indices(store, slot);
   *old = entry->object;
   store->bytes -= kin_object_memory(*old);
-  entry->object = kin_object_ref(object);
+  entry->object = kin__object_ref(object);
   store->bytes += kin_object_memory(object);
   store->writes++;
   return 0;
@@ -316,7 +317,7 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
     return KIN_EKEY;
   }
   if (store->transform == NULL) {
-    *out = kin_object_ref(object);
+    *out = kin__object_ref(object);
     return 0;
   }
   return kin__transform_run(store->transform, object, 0, out);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/object.h"
 #include "store/replacement.h"
 
 /* Many objects in one call.
@@ -87,7 +88,7 @@ int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
   kin_object *last = NULL;
   for (size_t i = 0; i < count; i++) {
     /* A deletion may drop the store's reference, which may be the only one. */
-    kin_object *object = kin_object_ref(ops[i].object);
+    kin_object *object = kin__object_ref(ops[i].object);
     ops[i].error = refusal != 0 ? refusal : apply(store, &ops[i]);
     if (ops[i].error == 0) {
       kin_object_unref(last);

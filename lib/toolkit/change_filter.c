@@ -163,11 +163,11 @@ static void tell_wait(kin_change_filter *filter, kin__change_wait *wait) {
   kin_change change = {
       .size = sizeof change,
       .type = (kin_event_type)kin__change_filter_net_type(filter, wait),
-      .object = kin_object_ref(wait->newest),
+      .object = kin__object_ref(wait->newest),
       .reason = (kin_delete_reason)wait->reason,
       .changes = wait->changes,
       .waited_ms = now_ms(filter) - wait->first_ms};
-  kin_object *told = wait->told != NULL ? kin_object_ref(wait->told) : NULL;
+  kin_object *told = wait->told != NULL ? kin__object_ref(wait->told) : NULL;
   if (change.type == KIN_EVENT_UPDATE) {
     change.old_object = told;
     change.is_recreated = is_recreated(told, change.object);

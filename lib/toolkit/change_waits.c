@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/object.h"
 
 typedef struct place {
   kin__slot_head head;
@@ -64,8 +65,8 @@ kin__change_wait *kin__change_waits_add(kin__change_waits *waits,
   (void)kin__map_insert(&waits->map, hash_of(waits, newest), wait->id);
   ((place *)kin__slots_at(&waits->slots, wait->id))->wait = wait;
   kin__timer_init(&wait->timer, NULL);
-  wait->told = told != NULL ? kin_object_ref(told) : NULL;
-  wait->newest = kin_object_ref(newest);
+  wait->told = told != NULL ? kin__object_ref(told) : NULL;
+  wait->newest = kin__object_ref(newest);
   wait->batch = waits->batch;
   kin__link_push(&waits->waiting, &wait->node);
   waits->count++;
@@ -75,7 +76,7 @@ kin__change_wait *kin__change_waits_add(kin__change_waits *waits,
 void kin__change_wait_set_newest(kin__change_wait *wait,
                                  const kin_object *newest) {
   kin_object *before = wait->newest;
-  wait->newest = kin_object_ref(newest);
+  wait->newest = kin__object_ref(newest);
   kin_object_unref(before);
 }
 

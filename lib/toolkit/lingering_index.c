@@ -200,7 +200,7 @@ static int put(kin_lingering_index *index, const kin_object *object) {
   kin__index_commit(index->gone, id);
   left *l = kin__slots_at(&index->slots, id);
   l->id = id;
-  l->object = kin_object_ref(object);
+  l->object = kin__object_ref(object);
   l->gone_ms = now_ms(index);
   kin__link_push(&index->order, &l->node);
   return 0;

@@ -117,8 +117,8 @@ static void on_event(kin_informer *informer, const kin_event *event,
                          ? follow->options.initial_priority
                          : follow->options.priority;
   if (!add_keys(follow, event->object, event->old_object, priority)) {
-    follow->object = kin_object_ref(event->object);
-    follow->old_object = kin_object_ref(event->old_object);
+    follow->object = kin__object_ref(event->object);
+    follow->old_object = kin__object_ref(event->old_object);
     follow->priority = priority;
     kin_listener_pause(follow->listener);
     retry_later(follow);

@@ -276,6 +276,13 @@ static void test_transformed_objects_are_packed(void **state) {
   iw_finish(&w);
 }
 
+static void ignore_update(kin_informer *informer, const kin_event *event,
+                          void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+}
+
 /* Values are read in place, and the texts go when nobody can read them. A
  * program that holds an object keeps its text. */
 static void test_texts_go(void **state) {
@@ -308,6 +315,47 @@ static void test_texts_go(void **state) {
   kin_object_unref(held);
   mini_pass(&w.server, 5000);
   assert_int_equal(kin_store_count(store), OBJECTS - 1);
+  iw_finish(&w);
+}
+
+/* References of the library keep no text in its place: a listener that is
+ * paused, a store of the program's that has read a value for its index. */
+static void test_texts_of_library_references_go(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_update = ignore_update;
+  kin_listener *listener;
+  assert_int_equal(kin_informer_listen(w.informer, &options, &listener), 0);
+  script_run(&w.script);
+  kin_listener_pause(listener);
+  put_all(&w); /* the listener's queue has both states of all */
+  kin_store_options so = KIN_STORE_OPTIONS_INIT;
+  so.allocator = &w.memory.allocator;
+  kin_store *own;
+  assert_int_equal(kin_store_new(&own, &so), 0);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "node";
+  index.pointer = "/spec/nodeName";
+  assert_int_equal(kin_store_add_index(own, &index), 0);
+  const kin_store *store = kin_informer_store(w.informer);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_int_equal(kin_store_put(own, object), 0);
+    assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+  }
+  size_t with_texts = atomic_load(&w.memory.live_bytes);
+  script_run(&w.script);
+  size_t without = atomic_load(&w.memory.live_bytes);
+  assert_true(without + (size_t)OBJECTS * 150 < with_texts);
+  kin_index_cursor found;
+  assert_int_equal(kin_store_by_index(own, "node", KIN_STR("n2"), &found), 0);
+  assert_non_null(kin_store_by_index_next(own, &found));
+  kin_store_free(own);
+  kin_listener_resume(listener);
+  script_run(&w.script);
   iw_finish(&w);
 }
 
@@ -425,14 +473,16 @@ typedef struct opener {
 static void *open_and_read(void *ctx) {
   opener *o = ctx;
   open_compact(&o->w, OBJECTS);
+  mini_pass(&o->w.server, 1000);
+  put_all(&o->w);
   sem_post(&o->is_open);
   sem_wait(&o->may_read);
   o->error = kin_object_at(o->object, "/spec/nodeName").error;
   return NULL;
 }
 
-/* The loop may run on another thread than the one that opened the informer. Who
- * reads an object on any other thread than the loop's touches no task. */
+/* The loop may move to another thread. Who reads an object on any other thread
+ * than the loop's touches no task, also where the loop was before. */
 static void test_loop_of_another_thread(void **state) {
   (void)state;
   static opener o;
@@ -441,8 +491,7 @@ static void test_loop_of_another_thread(void **state) {
   assert_int_equal(sem_init(&o.may_read, 0, 0), 0);
   assert_int_equal(pthread_create(&thread, NULL, open_and_read, &o), 0);
   sem_wait(&o.is_open);
-  mini_pass(&o.w.server, 1000);
-  put_all(&o.w);
+  script_run(&o.w.script);
   const kin_store *store = kin_informer_store(o.w.informer);
   o.object = kin_object_ref(kin_store_get(store, KIN_STR("odd/p1")));
   assert_true(kin__object_is_packed(o.object));
@@ -766,6 +815,7 @@ int main(void) {
       cmocka_unit_test(test_indices_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
+      cmocka_unit_test(test_texts_of_library_references_go),
       cmocka_unit_test(test_texts_of_a_thread_go),
       cmocka_unit_test(test_looks_become_rare),
       cmocka_unit_test(test_loop_of_another_thread),

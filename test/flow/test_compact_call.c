@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Compact storage on a real loop: texts that other threads ask for are freed
- * although the loop sleeps, and a client may close meanwhile. */
+ * although the loop sleeps, and a client may close meanwhile, or while the
+ * program's own work fills libuv's pool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +15,10 @@
 #include <kin/value.h>
 
 #include "client/host.h"
+#include "informer/compact.h"
 #include "object/packed.h"
 #include "support/client_world.h"
+#include "support/pool_plug.h"
 
 #define PODS 4u
 #define ROUNDS 20
@@ -31,6 +34,14 @@
 #define LIST                                                                   \
   ANSWER_PODS("9", POD("0", "1") "," POD("1", "2") "," POD("2", "3") "," POD(  \
                        "3", "4"))
+#define LIST_OF_LATER                                                          \
+  ANSWER_PODS("29", POD("0", "20") "," POD("1", "21") "," POD(                 \
+                        "2", "22") "," POD("3", "23"))
+#define EXPIRED                                                                \
+  "4a\r\n"                                                                     \
+  "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"            \
+  "\"Failure\","                                                               \
+  "\"code\":410}}\n\r\n"
 #define CHANGES                                                                \
   ANSWER_CHANGE("MODIFIED", POD("0", "10"))                                    \
   ANSWER_CHANGE("MODIFIED", POD("1", "11"))                                    \
@@ -54,12 +65,15 @@ static size_t packed(const client_world *w) {
   return count;
 }
 
-/* The pods of the list are the samples; as changed they are packed. */
-static void open_packed(client_world *w) {
+/* Lists the pods, which are the samples. */
+static void open_compact(client_world *w) {
   static const loop_reply replies[] = {
       {.bytes = ANSWER_TO_END LIST, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED},
+      {.bytes = ANSWER_TO_END LIST_OF_LATER, .then = LOOP_CLOSE},
       {.bytes = ANSWER_CHUNKED}};
-  client_world_serve(w, replies, 2);
+  client_world_serve(w, replies, 4);
+  w->options.allocator = NULL; /* else the pool packs nothing */
   assert_int_equal(client_world_open_client(w), 0);
   kin__env *env = (kin__env *)(uintptr_t)kin__client_host(w->client)->env;
   env->compact_samples = PODS;
@@ -68,6 +82,11 @@ static void open_packed(client_world *w) {
   options.compact = KIN_COMPACT_FAST;
   assert_int_equal(kin_informer_open(&w->informer, w->client, &options), 0);
   assert_int_equal(kin_informer_start(w->informer), 0);
+}
+
+/* As changed they are packed. */
+static void open_packed(client_world *w) {
+  open_compact(w);
   CLIENT_UNTIL(w, dictionaries(w) == 1 && w->server.replied == 2);
   char frame[sizeof CHANGES + 16];
   snprintf(frame, sizeof frame, "%zx\r\n%s\r\n", sizeof CHANGES - 1, CHANGES);
@@ -154,10 +173,35 @@ static void test_close_while_a_thread_reads(void **state) {
   }
 }
 
+/* While the program's own work holds libuv's pool, a dictionary is to be made,
+ * then a batch to be packed; no close waits for the program's work. */
+static void test_close_while_the_pool_is_busy(void **state) {
+  (void)state;
+  for (int has_dictionary = 0; has_dictionary < 2; has_dictionary++) {
+    client_world w;
+    pool_plug plug;
+    if (has_dictionary) {
+      open_packed(&w);
+      plug_open(&plug, &w.loop);
+      loop_server_push(&w.server, EXPIRED);
+    } else {
+      open_compact(&w);
+      plug_open(&plug, &w.loop);
+    }
+    CLIENT_UNTIL(&w, kin__compact_is_working(w.informer));
+    assert_int_equal(client_world_close(&w), 0);
+    CLIENT_UNTIL(&w, w.clients_closed == 1);
+    plug_pull(&plug);
+    client_world_finish(&w);
+    plug_close(&plug);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_thread_wakes_the_loop),
       cmocka_unit_test(test_close_while_a_thread_reads),
+      cmocka_unit_test(test_close_while_the_pool_is_busy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,9 @@ typedef struct rig {
 
 static alike text; /* of the object in hand */
 
-static void on_noted(void *ctx, bool is_owner) {
+static void on_noted(void *ctx, bool is_first) {
   (void)ctx;
-  (void)is_owner;
+  (void)is_first;
 }
 
 static bool may_fail(const rig *r) {

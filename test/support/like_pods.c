@@ -48,10 +48,10 @@ int like_pods_make(kin_object **out, kin__memory *memory, const char *text,
   return err;
 }
 
-static void on_noted(void *ctx, bool is_owner) {
+static void on_noted(void *ctx, bool is_first) {
   like_pods *l = ctx;
-  l->noted += is_owner;
-  atomic_fetch_add(&l->calls, !is_owner);
+  atomic_fetch_add(&l->noted, 1);
+  atomic_fetch_add(&l->calls, is_first);
 }
 
 int like_pods_renew(like_pods *l, int first, int samples, bool is_thorough) {

@@ -22,9 +22,9 @@ typedef struct like_pods {
   kin__memory *memory;
   kin__packing *packing;
   kin__packer *packer;
-  int noted;        /* calls of on_noted by the owner */
-  atomic_int calls; /* by other threads */
-  bool is_small; /* of the dictionaries that are made from now on */
+  atomic_int noted; /* calls of on_noted */
+  atomic_int calls; /* those of a first text */
+  bool is_small;    /* of the dictionaries that are made from now on */
 } like_pods;
 
 /* Makes all of it, with a dictionary of `samples` objects from number `first`

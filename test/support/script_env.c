@@ -107,6 +107,7 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
                            .handler_ns = &script->handler_ns,
                            .deferred = &script->deferred,
                            .wake = script_wake,
+                           .thread = &script->thread,
                            .call = script_call,
                            .call_ctx = script};
 }
@@ -155,6 +156,7 @@ void script_run_deferred(script_env *script) {
 }
 
 void script_run(script_env *script) {
+  atomic_store(&script->thread, kin__thread_self());
   tell_step(script, true);
   if (atomic_exchange(&script->is_called, false) && script->on_call != NULL) {
     script->on_call(script);

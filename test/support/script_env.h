@@ -61,7 +61,8 @@ typedef struct script_env {
    * see step_meter.h. NULL: nobody. */
   void (*on_step)(void *ctx, bool is_before);
   void *on_step_ctx;
-  atomic_bool is_called; /* env.call, by any thread */
+  _Atomic(const void *) thread; /* of the last script_run */
+  atomic_bool is_called;        /* env.call, by any thread */
   /* The loop's part of env.call, before tasks run. NULL: nothing. */
   void (*on_call)(struct script_env *script);
 } script_env;
