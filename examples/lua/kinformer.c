@@ -33,7 +33,7 @@ typedef struct follower {
   int self; /* keeps the userdata while the client is open */
   bool is_lua_ending;
   kin_client *client;
-  kin_informer *informer;
+  kin_informer *informer; /* NULL: the close has begun */
 } follower;
 
 typedef uv_loop_t *(*loop_of)(lua_State *lua);
@@ -118,6 +118,7 @@ static void on_closed(void *data) {
 static int close_it(lua_State *lua) {
   follower **held = luaL_checkudata(lua, 1, TYPE);
   if (*held != NULL) {
+    (*held)->informer = NULL;
     kin_client_close((*held)->client, on_closed, *held); /* or KIN_EALREADY */
   }
   return 0;
@@ -140,9 +141,10 @@ static int get(lua_State *lua) {
   follower **held = luaL_checkudata(lua, 1, TYPE);
   kin_str key;
   key.data = luaL_checklstring(lua, 2, &key.length);
+  kin_informer *informer = *held != NULL ? (*held)->informer : NULL;
   const kin_object *object =
-      *held != NULL ? kin_store_get(kin_informer_store((*held)->informer), key)
-                    : NULL;
+      informer != NULL ? kin_store_get(kin_informer_store(informer), key)
+                       : NULL;
   if (object == NULL) {
     return 0;
   }

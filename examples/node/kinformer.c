@@ -33,7 +33,7 @@ typedef struct follower {
   napi_async_cleanup_hook_handle cleanup;
   bool is_node_ending; /* no JavaScript may be called */
   kin_client *client;
-  kin_informer *informer;
+  kin_informer *informer; /* NULL: the close has begun */
 } follower;
 
 static napi_value throw_error(napi_env env, const char *text) {
@@ -118,12 +118,18 @@ static void on_closed(void *data) {
   release(f);
 }
 
+/* The informer's memory goes before the client's, so get needs to know now. */
+static void begin_close(follower *f) {
+  f->informer = NULL;
+  kin_client_close(f->client, on_closed, f); /* KIN_EALREADY is fine */
+}
+
 /* Node ends, for example by process.exit(): it waits for on_closed. */
 static void on_node_ends(napi_async_cleanup_hook_handle handle, void *data) {
   follower *f = data;
   (void)handle;
   f->is_node_ending = true;
-  kin_client_close(f->client, on_closed, f); /* KIN_EALREADY is fine */
+  begin_close(f);
 }
 
 static follower *self(napi_env env, napi_callback_info info, size_t *count,
@@ -138,7 +144,7 @@ static napi_value close_it(napi_env env, napi_callback_info info) {
   size_t count = 0;
   follower *f = self(env, info, &count, NULL);
   if (f->client != NULL) {
-    kin_client_close(f->client, on_closed, f); /* KIN_EALREADY is fine */
+    begin_close(f);
   }
   return NULL;
 }
@@ -150,7 +156,7 @@ static napi_value get(napi_env env, napi_callback_info info) {
   follower *f = self(env, info, &count, &argument);
   char key[512];
   size_t length = 0;
-  if (f->client == NULL || count < 1 ||
+  if (f->informer == NULL || count < 1 ||
       napi_get_value_string_utf8(env, argument, key, sizeof key, &length) !=
           napi_ok) {
     return NULL;

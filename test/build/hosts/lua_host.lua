@@ -47,6 +47,25 @@ local echo = uv.new_tcp()
 local objects
 local clients = {} -- of the TCP server, and its own ends
 
+-- In each turn of the loop after close(), in which the informer and then the
+-- client end. 100 turns are more than that takes.
+local function get_nothing()
+  local check, turns = uv.new_check(), 0
+  check:unref()
+  check:start(function()
+    turns = turns + 1
+    for key in pairs(seen) do
+      if objects:get(key) ~= nil then
+        io.stderr:write("get after close: ", key, "\n")
+        os.exit(1)
+      end
+    end
+    if turns == 100 then
+      check:close()
+    end
+  end)
+end
+
 local function finish()
   is_finished = true
   assert(count == tonumber(pods), count)
@@ -61,7 +80,10 @@ local function finish()
     function() end))
   objects:close()
   objects:close()
-  assert(objects:get("no/such") == nil)
+  for key in pairs(seen) do
+    assert(objects:get(key) == nil)
+  end
+  get_nothing()
   timer:close()
   echo:close()
   for client in pairs(clients) do
