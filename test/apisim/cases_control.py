@@ -246,6 +246,38 @@ def test_unknown_control_requests(start):
     assert sim.ask("POST", "/sim/compact", b"no").status == 400
 
 
+def test_control_bodies_are_checked(start):
+    """What is misspelt, or of another type, is not taken for absent."""
+    sim = start("--pods", "3")
+    before = sim.stats()
+    stream = sim.watch(WATCH)
+    stream.events(3)
+    for path, body in [
+            *(("events", {"count": x}) for x in (-3, 1.5, "3", True, None, [])),
+            ("events", {"count": 10000001}), ("events", {"kind": 5}),
+            ("events", {"cuont": 1}), ("events", {"count": 1, "keep": 1}),
+            ("compact", {"keap": 1}), ("compact", {"keep": -1}),
+            ("compact", {"keep\0": 1}), ("compact", {"": 1}),
+            ("restore", {"back": "1"}), ("restore", {"backs": 1}),
+            ("churn", {"rate": -1}), ("churn", {"rate": 0, "rite": 1}),
+            ("drop-watches", {"plural": 5}), ("drop-watches", {"how": None}),
+            ("drop-watches", {"how plural": "end"}),
+            ("expire-watches", {"plurals": "pods"}),
+            ("bookmark", {"x": 1}), ("restart-cache", {"x": 1})]:
+        answer = sim.post(f"/sim/{path}", body)
+        assert answer.status == 400, (path, body, answer.body)
+    assert "no such member: keap" in \
+        sim.post("/sim/compact", {"keap": 1}).json()["message"]
+    assert "not an unsigned integer: count" in \
+        sim.post("/sim/events", {"count": -3}).json()["message"]
+    assert stream.quiet()
+    after = sim.stats()
+    for name in ("resourceVersion", "compactedRevision"):
+        assert after[name] == before[name], name
+    sim.control("restore", {})
+    sim.control("bookmark", {})
+
+
 def test_command_line(start):
     program = start().process.args[0]
 
@@ -274,8 +306,11 @@ def test_command_line(start):
         assert refused.stderr.startswith("kin-apisim: "), refused
         assert refused.stdout == ""
     with open("/dev/full", "w", encoding="ascii") as full:
-        assert subprocess.call([program, "--help"], stdout=full) == 1
-        assert subprocess.call([program, "--version"], stdout=full) == 1
+        for option in ("--help", "--version"):
+            ended = subprocess.run([program, option], stdout=full, text=True,
+                                   stderr=subprocess.PIPE, check=False)
+            assert (ended.returncode, ended.stderr) == (
+                1, "kin-apisim: standard output: no space left on device\n")
     port = start().port
     taken = run("--port", str(port))
     assert taken.returncode == 1, taken

@@ -18,6 +18,7 @@
  *   POST   /sim/fault           a rule, see fault.c; {"kind":...,...}
  *   DELETE /sim/fault           no rules any more
  *
+ * A member that the request does not have, or of another type, is refused.
  * Control requests are not counted, not faulted and need no token. */
 #include "control.h"
 
@@ -55,7 +56,7 @@ static void answer_revision(conn *c) {
 static uint64_t number_in(yyjson_val *body, const char *key,
                           uint64_t otherwise) {
   yyjson_val *value = yyjson_obj_get(body, key);
-  return yyjson_is_uint(value) ? yyjson_get_uint(value) : otherwise;
+  return value != NULL ? yyjson_get_uint(value) : otherwise;
 }
 
 static const char *text_in(yyjson_val *body, const char *key,
@@ -227,26 +228,64 @@ static void make_events(conn *c, yyjson_val *body) {
 
 /* ---------------------------------------------------------------- routing */
 
-static const struct {
+typedef struct action {
   int method;
   const char *name;
   void (*act)(conn *c, yyjson_val *body);
-} ACTIONS[] = {
+  const char *number;   // a member that is an unsigned integer; NULL: none
+  const char *texts[2]; // members that are texts
+  const char *other;    // a member that the function checks
+} action;
+
+static const action ACTIONS[] = {
     {HTTP_GET, "stats", get_stats},
     {HTTP_DELETE, "stats", reset_stats},
-    {HTTP_POST, "compact", compact},
+    {HTTP_POST, "compact", compact, "keep"},
     {HTTP_POST, "restart-cache", restart_cache},
-    {HTTP_POST, "restore", restore},
-    {HTTP_POST, "events", make_events},
-    {HTTP_POST, "churn", set_churn},
+    {HTTP_POST, "restore", restore, "back"},
+    {HTTP_POST, "events", make_events, "count", {"kind"}},
+    {HTTP_POST, "churn", set_churn, .other = "rate"},
     {HTTP_POST, "bookmark", send_bookmarks},
-    {HTTP_POST, "drop-watches", drop_watches},
-    {HTTP_POST, "expire-watches", expire_watches},
+    {HTTP_POST, "drop-watches", drop_watches, NULL, {"how", "plural"}},
+    {HTTP_POST, "expire-watches", expire_watches, NULL, {"plural"}},
     {HTTP_POST, "replay-reset", reset_replay},
     {HTTP_GET, "fault", get_faults},
     {HTTP_POST, "fault", add_fault},
     {HTTP_DELETE, "fault", clear_faults},
 };
+
+static bool check_member(conn *c, const action *a, yyjson_val *key,
+                         yyjson_val *item) {
+  bool is_text = yyjson_equals_str(key, a->texts[0]) ||
+                 yyjson_equals_str(key, a->texts[1]);
+  bool is_number = yyjson_equals_str(key, a->number);
+  if ((is_text && yyjson_is_str(item)) || (is_number && yyjson_is_uint(item)) ||
+      yyjson_equals_str(key, a->other)) {
+    return true;
+  }
+  buf error = {0};
+  buf_puts(&error, is_text     ? "not a text: "
+                   : is_number ? "not an unsigned integer: "
+                               : "no such member: ");
+  buf_append(&error, yyjson_get_str(key), yyjson_get_len(key));
+  status_bad_request_take(c, &error);
+  return false;
+}
+
+/* A member that is misspelt or of another type would else count as absent. */
+static bool check_members(conn *c, const action *a, yyjson_val *body) {
+  size_t i, max;
+  yyjson_val *key, *item;
+  if (a->act == add_fault) {
+    return true; // checks all members itself
+  }
+  yyjson_obj_foreach(body, i, max, key, item) {
+    if (!check_member(c, a, key, item)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 void control_answer(conn *c) {
   const char *name = request_segment(&c->req, 1);
@@ -266,7 +305,10 @@ void control_answer(conn *c) {
         return;
       }
     }
-    ACTIONS[i].act(c, yyjson_doc_get_root(doc));
+    yyjson_val *body = yyjson_doc_get_root(doc);
+    if (check_members(c, &ACTIONS[i], body)) {
+      ACTIONS[i].act(c, body);
+    }
     yyjson_doc_free(doc);
     return;
   }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "buf.h"
 #include "mem.h"
 #include "podshape.h"
@@ -93,6 +95,15 @@ static const option_spec SPECS[] = {
 enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
 
 /* Returns the exit status. */
+static int end_output(void) {
+  if (fflush(stdout) == 0) {
+    return 0;
+  }
+  fprintf(stderr, "kin-apisim: standard output: %s\n",
+          uv_strerror(uv_translate_sys_error(errno)));
+  return 1;
+}
+
 static int print_help(void) {
   puts("kin-apisim: a simulated Kubernetes API server on the loopback "
        "interface\n\nUsage: kin-apisim [options]\n");
@@ -104,13 +115,12 @@ static int print_help(void) {
   }
   printf("  %-28s %s\n", "--version", "print the version");
   puts("\nFaults and control requests: see doc/kin-apisim.md.");
-  return fflush(stdout) == 0 ? 0 : 1;
+  return end_output();
 }
 
-/* Returns the exit status. */
 static int print_version(void) {
   puts("kin-apisim " KIN_APISIM_VERSION);
-  return fflush(stdout) == 0 ? 0 : 1;
+  return end_output();
 }
 
 static int usage_error(const char *what, const char *which) {
