@@ -12,7 +12,8 @@
  * scan_done() feeds what it has. All of the reading is asynchronous, and a
  * kin_feed_ function is only called from a callback of the loop.
  *
- * A version is counted up for each change that is found. A watch is never ended
+ * A version is counted up for each change that is found. An object that several
+ * files have is that of the file that changed last. A watch is never ended
  * here: the informer does that after a while, and asks again. */
 
 #include <signal.h>
@@ -62,13 +63,27 @@ typedef struct folder {
 static void scan(folder *f);
 static void next_file(folder *f);
 
+/* The file with the newest content of that object, after a scan. */
+static file *holder_of(const folder *f, const kin_object *object) {
+  file *newest = NULL;
+  for (file *i = f->files; i; i = i->next) {
+    if (i->object && i->is_seen && !i->is_gone &&
+        kin_str_equal(kin_object_key(i->object), kin_object_key(object)) &&
+        (!newest || i->version > newest->version)) {
+      newest = i;
+    }
+  }
+  return newest;
+}
+
 /* ---- what the informer is told */
 
 static void feed_list(folder *f) {
   kin_feed *feed = f->feed;
   char version[16];
   for (const file *i = f->files; i; i = i->next) {
-    if (i->object && !i->is_gone && kin_feed_item(feed, i->object) != 0) {
+    if (i->object && holder_of(f, i->object) == i &&
+        kin_feed_item(feed, i->object) != 0) {
       return; /* cancelled, and the informer knows why */
     }
   }
@@ -111,21 +126,56 @@ static void cancel_answer(void *ctx, void *answer) {
 
 /* ---- reading the folder */
 
+/* Makes the object with the next version in it. */
+static int stamp(const folder *f, kin_object *object, kin_object **stamped) {
+  kin_object_builder *builder;
+  char version[16];
+  snprintf(version, sizeof version, "%u", f->version + 1);
+  int status = kin_object_builder_new(&builder, NULL, object);
+  if (status != 0) {
+    return status;
+  }
+  kin_object_builder_set_string(builder, "/metadata/resourceVersion", version);
+  return kin_object_builder_finish(builder, stamped);
+}
+
+/* The object ends with its file, unless another file has the object: the file
+ * was renamed, or there were two. The content of the other file counts now, even
+ * if that content is older. */
+static void file_gone(folder *f, file *gone) {
+  kin_object *stamped;
+  file *other = gone->object ? holder_of(f, gone->object) : NULL;
+  gone->is_gone = true;
+  gone->text[0] = '\0';
+  if (!other) {
+    gone->version = ++f->version;
+    return;
+  }
+  if (other->version < gone->version &&
+      stamp(f, other->object, &stamped) == 0) {
+    kin_object_unref(other->object);
+    other->object = stamped;
+    other->version = ++f->version;
+  }
+  kin_object_unref(gone->object);
+  gone->object = NULL;
+}
+
 static void scan_done(folder *f) {
   f->is_scanning = false;
-  for (file *i = f->files; i; i = i->next) {
-    if (!i->is_seen && !i->is_gone) {
-      i->is_gone = true;
-      i->version = ++f->version;
-      i->text[0] = '\0';
-    }
-  }
   if (f->is_ending) {
     return;
   }
-  if (f->is_stale) {
+  if (f->is_stale) { /* what is missing may have another name now */
     scan(f);
-  } else if (f->feed && f->is_watch) {
+    return;
+  }
+  for (file *i = f->files; i; i = i->next) {
+    if (!i->is_seen && !i->is_gone) {
+      file_gone(f, i);
+    }
+  }
+  if (f->feed && f->is_watch) {
     feed_changes(f);
   } else if (f->feed) {
     feed_list(f);
@@ -136,17 +186,9 @@ static void scan_done(folder *f) {
 static kin_object *make_object(folder *f, const char *text) {
   kin_object *object = NULL;
   kin_object *stamped = NULL;
-  kin_object_builder *builder = NULL;
-  char version[16];
-  snprintf(version, sizeof version, "%u", f->version + 1);
   int status = kin_object_parse(&object, NULL, text, strlen(text));
   if (status == 0) {
-    status = kin_object_builder_new(&builder, NULL, object);
-  }
-  if (status == 0) {
-    kin_object_builder_set_string(builder, "/metadata/resourceVersion",
-                                  version);
-    status = kin_object_builder_finish(builder, &stamped);
+    status = stamp(f, object, &stamped);
   }
   if (status != 0) {
     fprintf(stderr, "%s: %s\n", f->name, kin_strerror(status));
@@ -173,13 +215,13 @@ static file *find_file(folder *f, const char *name) {
   return new_file(f, name);
 }
 
-/* The file has an object of another name now. Its old object ends as if a file
- * of its own had gone. */
-static void end_object(folder *f, kin_object *object) {
-  file *ended = new_file(f, "");
-  ended->object = kin_object_ref(object);
-  ended->is_gone = true;
-  ended->version = ++f->version;
+/* The file has an object of another name now. Its old object gets a file that
+ * the scan does not find. */
+static void leave_object(folder *f, const file *before) {
+  file *left = new_file(f, "");
+  left->object = kin_object_ref(before->object);
+  left->is_gone = before->is_gone;
+  left->version = before->version;
 }
 
 static void file_read(folder *f) {
@@ -194,15 +236,14 @@ static void file_read(folder *f) {
   }
   kin_object *object = make_object(f, i->text);
   if (object) { /* else it stays as it was until it is mended */
-    kin_object *before = i->object;
+    if (i->object &&
+        !kin_str_equal(kin_object_key(i->object), kin_object_key(object))) {
+      leave_object(f, i);
+    }
+    kin_object_unref(i->object);
     i->object = object;
     i->version = ++f->version;
-    if (before && !i->is_gone &&
-        !kin_str_equal(kin_object_key(before), kin_object_key(object))) {
-      end_object(f, before);
-    }
     i->is_gone = false;
-    kin_object_unref(before);
   }
 }
 

@@ -7,9 +7,11 @@
 // The server sends the pods of one node only. Each line that comes in on
 // standard input is a container's id, with or without "containerd://" in front;
 // the line that goes out is the id and the pod's namespace, name, node and IP
-// address. What comes in before the first list is complete waits in the pipe.
+// address. A line of more than 4,096 bytes is answered with "too long". What
+// comes in before the first list is complete waits in the pipe.
 // End of input ends the agent. kin.hpp, beside this file, is the wrapper.
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -24,6 +26,7 @@
 namespace {
 
 constexpr char BY_CONTAINER[] = "/status/containerStatuses/*/containerID";
+constexpr size_t MAX_LINE = 4096; // in bytes, without the newline
 
 class agent {
 public:
@@ -62,24 +65,29 @@ private:
   }
 
   void take(ssize_t n) {
-    if (n < 0) {
-      end();
-      return;
+    if (n > 0) {
+      line_.append(bytes_, static_cast<size_t>(n));
+    } else if (n < 0 && !line_.empty()) {
+      line_ += '\n'; // which the last line lacks
     }
-    line_.append(bytes_, static_cast<size_t>(n));
     size_t begin = 0;
     for (size_t at; (at = line_.find('\n', begin)) != std::string::npos;
          begin = at + 1) {
       answer(std::string_view(line_).substr(begin, at - begin));
     }
     line_.erase(0, begin);
-    if (line_.size() > sizeof bytes_) {
-      line_.clear(); // no id is that long
-    }
+    line_.resize(std::min(line_.size(), MAX_LINE + 1));
     std::cout.flush();
+    if (n < 0) {
+      end();
+    }
   }
 
   void answer(std::string_view id) const {
+    if (id.size() > MAX_LINE) {
+      std::cout << "too long\n";
+      return;
+    }
     std::string value(id);
     if (id.find("://") == std::string_view::npos) {
       value.insert(0, "containerd://");
@@ -106,7 +114,7 @@ private:
   std::unique_ptr<kin::client> client_;
   kin_informer *pods_ = nullptr;
   uv_pipe_t input_;
-  char bytes_[4096];
+  char bytes_[MAX_LINE];
   std::string line_; // what has come of the line that is not whole yet
 };
 

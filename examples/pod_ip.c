@@ -13,6 +13,8 @@
  *     containerd://0a1b2c    containerd://0a1b2c kube-system/proxy-x
  *     10.0.0.1               10.0.0.1 unknown
  *
+ * A line of 512 bytes or more is answered with "too long".
+ *
  * What to look at: three hard cases. A deleted pod lingers for a minute, for
  * lines and packets that come late. An address that is used again belongs to
  * the newest pod, and to an older one for what was made before that one left. A
@@ -36,6 +38,7 @@ typedef struct app {
   uv_pipe_t input;
   char line[MAX_LINE];
   size_t length;
+  bool is_too_long; /* the beginning of the line has been dropped */
 } app;
 
 static bool has_own_address(const kin_object *pod) {
@@ -82,7 +85,12 @@ static int index_owner(const kin_object *pod, kin_index_values *values,
 }
 
 /* "VALUE [AGE_MS]" */
-static void answer(const app *a, const char *line) {
+static void answer(app *a, const char *line) {
+  if (a->is_too_long) {
+    a->is_too_long = false;
+    puts("too long");
+    return;
+  }
   kin_str value = {line, strcspn(line, " ")};
   uint64_t age_ms = strtoull(line + value.length, NULL, 10);
   uint64_t gone_ms;
@@ -107,6 +115,9 @@ static void on_input(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buf) {
   (void)buf;
   app *a = stream->data;
   a->length += bytes > 0 ? (size_t)bytes : 0;
+  if (bytes < 0 && (a->length > 0 || a->is_too_long)) {
+    a->line[a->length++] = '\n'; /* which the last line lacks */
+  }
   char *end;
   while ((end = memchr(a->line, '\n', a->length)) != NULL) {
     *end = '\0';
@@ -114,7 +125,11 @@ static void on_input(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buf) {
     a->length -= (size_t)(end + 1 - a->line);
     memmove(a->line, end + 1, a->length);
   }
-  if (bytes < 0 || a->length == MAX_LINE) { /* the end, or no line */
+  if (a->length == MAX_LINE) {
+    a->length = 0;
+    a->is_too_long = true;
+  }
+  if (bytes < 0) {
     uv_close((uv_handle_t *)stream, NULL);
     kin_client_close(a->client, NULL, NULL);
   }

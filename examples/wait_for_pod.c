@@ -6,7 +6,7 @@
  *     wait_for_pod http://127.0.0.1:8001 default/web 30
  *
  * The pod may run already, or not even exist yet. It exits with 0 when it runs,
- * 1 when it never will (it has failed, or was deleted), 3 after so many
+ * 1 when it never will (it has ended, or was deleted), 3 after so many
  * seconds.
  *
  * What to look at: is_running() judges the state, not what has changed, so it
@@ -36,10 +36,11 @@ static kin_str phase_of(kin_object_view *view) {
 
 /* The conditions' errors are any negative codes; these say what they mean. */
 static int judge(kin_str phase) {
-  if (phase.length == 7 && memcmp(phase.data, "Running", 7) == 0) {
+  if (kin_str_equal(phase, KIN_STR("Running"))) {
     return 1;
   }
-  bool is_over = phase.length == 6 && memcmp(phase.data, "Failed", 6) == 0;
+  bool is_over = kin_str_equal(phase, KIN_STR("Succeeded")) ||
+                 kin_str_equal(phase, KIN_STR("Failed"));
   return is_over ? UV_ECANCELED : 0;
 }
 
@@ -104,10 +105,19 @@ static int until(waiter *w, const char *namespace_, const char *name,
   return kin_until_open_synced(NULL, w->client, &uo);
 }
 
+/* A number of seconds that fits in milliseconds, and nothing else. */
+static bool parse_seconds(const char *text, uint64_t *seconds) {
+  char *end;
+  *seconds = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && *end == '\0' && *seconds <= UINT32_MAX;
+}
+
 int main(int argc, char **argv) {
   char *slash = argc > 2 ? strchr(argv[2], '/') : NULL;
   char namespace_[254];
-  if (!slash || (size_t)(slash - argv[2]) >= sizeof(namespace_)) {
+  uint64_t timeout_s = 0;
+  if (!slash || (size_t)(slash - argv[2]) >= sizeof(namespace_) ||
+      (argc > 3 && !parse_seconds(argv[3], &timeout_s))) {
     fprintf(stderr, "usage: wait_for_pod URL NAMESPACE/NAME [SECONDS]\n");
     return EXIT_USAGE;
   }
@@ -121,7 +131,6 @@ int main(int argc, char **argv) {
   co.server = argv[1];
   int status = kin_client_open(&w.client, loop, &co);
   if (status == 0) {
-    uint64_t timeout_s = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     status = until(&w, namespace_, slash + 1, timeout_s);
     if (status != 0) {
       kin_client_close(w.client, NULL, NULL);

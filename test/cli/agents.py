@@ -30,7 +30,16 @@ def test_node_agent(programs):
         p.send_line(b"cri-o://bb\nbb")
         check_equal(p.next_line(), b"cri-o://bb default/b n1 10.0.0.2")
         check_equal(p.next_line(), b"bb unknown")
+        # A line that is too long, up to its newline; the next one is whole.
+        for length in (4096, 4097, 10000):
+            p.send_line(b"x" * length)
+            check_equal(p.next_line(), b"too long" if length > 4096 else
+                        b"x" * 4096 + b" unknown", length)
+        # The last line needs no newline.
+        p.send_line(b"aa\naa", newline=b"")
         p.end_input()
+        for _ in range(2):
+            check_equal(p.next_line(), b"aa default/a n1 10.0.0.1")
         p.expect_end(0, b"node_agent: 2 pods\n")
         check_equal({query["fieldSelector"] for _, query, _ in server.requests},
                     {"spec.nodeName=n1"})

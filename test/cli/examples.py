@@ -103,12 +103,12 @@ def test_directory(programs):
     with tempfile.TemporaryDirectory(prefix="kinformer-cli-") as name:
         folder = pathlib.Path(name)
 
-        def write(key, **more):
+        def write(key, file=None, **more):
             """The file appears or changes at once."""
             content = {"metadata": {"namespace": "ns", "name": key}, **more}
             new = folder / f".{key}.new"
             new.write_text(json.dumps(content))
-            new.rename(folder / f"{key}.json")
+            new.rename(folder / f"{file or key}.json")
 
         write("a")
         (folder / "ignored.txt").write_text("{")
@@ -125,6 +125,18 @@ def test_directory(programs):
             (folder / "a.json").write_text('{"metadata":')
             write("b")
             check_equal(p.next_line(), b"added   ns/b")
+            # An object lives as long as a file has it.
+            (folder / "b.json").rename(folder / "c.json")
+            check_equal(p.next_line(), b"changed ns/b")
+            write("b", file="d", spec={"replicas": 1})
+            check_equal(p.next_line(), b"changed ns/b")
+            (folder / "d.json").unlink()
+            check_equal(p.next_line(), b"changed ns/b")
+            write("e", file="c")
+            check_equal([p.next_line(), p.next_line()],
+                        [b"added   ns/e", b"deleted ns/b"])
+            (folder / "c.json").unlink()
+            check_equal(p.next_line(), b"deleted ns/e")
             p.send(signal.SIGINT)
             p.expect_end(0, None)
             check(b"a.json: " in p.said(), "the broken file is not named")
@@ -213,11 +225,12 @@ def test_wait_for_pod(programs):
 
 def test_wait_for_pod_that_never_runs(programs):
     path = "/api/v1/namespaces/shop/pods"
-    failed = pod("web", 9, "shop", status={"phase": "Failed"})
-    with Scripted({path: [pod_list([failed], 10)]}) as server, \
-            Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
-        check_equal(p.next_line(), b"Failed")
-        p.expect_end(1, None)
+    for phase in ("Failed", "Succeeded"):
+        ended = pod("web", 9, "shop", status={"phase": phase})
+        with Scripted({path: [pod_list([ended], 10)]}) as server, \
+                Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
+            check_equal(p.next_line(), phase.encode())
+            p.expect_end(1, None)
     with Scripted({path: [pod_list([pod("web", 9, "shop")], 10)]}) as server, \
             Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
         check_equal(p.next_line(), b"Unknown")
@@ -227,8 +240,10 @@ def test_wait_for_pod_that_never_runs(programs):
     with Scripted({path: [pod_list([], 10)]}) as server, \
             Program([programs.wait_for_pod, server.url, "shop/web", "1"]) as p:
         p.expect_end(3, b"wait_for_pod: shop/web: timed out\n")
-    with Program([programs.wait_for_pod, "http://127.0.0.1:1"]) as p:
-        p.expect_end(2, None)
+    for more in ([], ["web"], *(["shop/web", seconds] for seconds in
+                                ("abc", "1s", "", "-1", " 1", "9" * 30))):
+        with Program([programs.wait_for_pod, "http://127.0.0.1:1", *more]) as p:
+            p.expect_end(2, None)
 
 
 def test_transform(programs):
@@ -531,8 +546,24 @@ def test_pod_ip(programs):
               "b finished")
         server.push("ADDED", with_ip("c", 14, "10.0.0.1"), path=PODS)
         until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/c", "c")
+        # A line that is too long, up to its newline; the next one is whole.
+        for length in (511, 512, 513, 1024, 5000):
+            check_equal(ask(b"x" * length), b"too long" if length > 511 else
+                        b"x" * 511 + b" unknown", length)
+        check_equal(ask(b"10.0.0.1"), b"10.0.0.1 default/c")
         p.end_input()
         p.expect_end(0)
+    # The last line needs no newline.
+    for line, answer in [(b"10.0.0.1", b"10.0.0.1 default/a"),
+                         (b"x" * 511, b"x" * 511 + b" unknown"),
+                         (b"x" * 512, b"too long"), (b"x" * 600, b"too long")]:
+        with Scripted({PODS: [pod_list(items, 10)]}) as server, \
+                Program([programs.pod_ip, server.url],
+                        stdin=subprocess.PIPE) as p:
+            p.send_line(b"10.0.0.2\n" + line, newline=b"")
+            p.end_input()
+            check_equal(p.expect_end(0),
+                        b"10.0.0.2 unknown\n" + answer + b"\n")
 
 
 def test_pod_ip_without_a_server(programs):

@@ -96,9 +96,9 @@ class Program:
     def pid(self):
         return self._process.pid
 
-    def send_line(self, line):
+    def send_line(self, line, newline=b"\n"):
         """To the standard input, which must be a pipe."""
-        self._process.stdin.write(line + b"\n")
+        self._process.stdin.write(line + newline)
         self._process.stdin.flush()
 
     def end_input(self):
