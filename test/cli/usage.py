@@ -31,10 +31,21 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "-A", "-n", "a"], "-n and -A"),
     (["pods", "--server", NOWHERE, "-n", "a", "-n", "a"], "-n a is given twice"),
     (["pods", "--server", NOWHERE, "-n", ""], "-n"),
-    (["pods", "--server", NOWHERE, "-n", "a/b"], '-n: "a/b" is no namespace'),
-    (["pods", "--server", NOWHERE, "-l", "x" * 70000], "-l: over 64 KiB"),
-    (["pods", "--server", NOWHERE, "--field-selector", "x" * 70000],
-     "--field-selector: over 64 KiB"),
+    # Neither asks the server first, nor reads a file.
+    *[([word, *more, *wrong], named)
+      for word in ("pods", "po")
+      for more in (["--server", NOWHERE], ["--kubeconfig", "/nope"])
+      for wrong, named in [
+          (["-n", "a/b"], '-n: "a/b" is no namespace'),
+          (["-n", "Bad_NS"], '-n: "Bad_NS" is no namespace'),
+          (["-n", "n" * 254], "is no namespace"),
+          (["-n", ".."], '-n: ".." is no namespace'),
+          (["-l", "x" * 65537], "-l: over 64 KiB"),
+          (["--field-selector", "x" * 65537], "--field-selector: over 64 KiB")]],
+    *[([word, "--server", NOWHERE, *wrong], named)
+      for word in ("pods", "po") for wrong, named in [
+          (["--fields", "/a" * 300], "--fields: "),
+          (["--index", "/a" * 300, "--by", "a"], "--index: invalid argument")]],
     (["pods", "--server", NOWHERE, "--as", "a\tb"], "--as or --as-group: "),
     (["pods", "--server", NOWHERE, "--index", "/a"], "--by"),
     (["pods", "--server", NOWHERE, "--by", "a"], "--index"),
@@ -49,6 +60,8 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "--timeout", "0"], "--timeout 0"),
     (["pods", "--server", NOWHERE, "--timeout", "1s"], "--timeout 1s"),
     (["pods", "--server", NOWHERE, "--timeout", "."], "--timeout ."),
+    (["pods", "--server", NOWHERE, "--timeout", "1000000001"],
+     "above 0 and up to 1000000000"),
     (["pods", "--server", NOWHERE, "--shard", "3"], "--shard 3"),
     (["pods", "--server", NOWHERE, "--shard", "2/2"], "--shard 2/2"),
     (["pods", "--server", NOWHERE, "--shard", "0/4097"], "--shard 0/4097"),
@@ -57,7 +70,7 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "--max-bytes", "1Ti"], "--max-bytes 1Ti"),
     (["pods", "--server", NOWHERE, "--max-bytes", "-1"], "--max-bytes -1"),
     (["pods", "--server", NOWHERE, "--max-bytes", "17179869184Gi"],
-     "--max-bytes 17179869184Gi"),
+     "1 to 18446744073709551615, such as"),
     (["pods", "--server", NOWHERE, "--max-bytes", "1Mi", "--on-max-bytes", "die"],
      "--on-max-bytes die"),
     (["pods", "--server", NOWHERE, "--on-max-bytes", "stop"],
@@ -66,7 +79,7 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "--page-size", "2147483648"], "--page-size"),
     (["pods", "--server", NOWHERE, "--exit-after", "0"], "--exit-after 0"),
     (["pods", "--server", NOWHERE, "--exit-after", "18446744073709551616"],
-     "--exit-after"),
+     "1 to 18446744073709551615"),
     (["pods", "--server", NOWHERE, "--once", "--exit-after", "1"], "--once"),
     (["pods", "--server", NOWHERE, "--show-object", "-o", "table"],
      "--show-object"),
@@ -120,6 +133,11 @@ def test_help_and_version(programs):
     check(max(map(len, text.splitlines())) <= 80, "--help has a long line")
     with Program([programs.kinformer, "--version"]) as p:
         check(p.expect_end(0).startswith(b"kinformer 0."), "--version")
+    for option in ("--help", "--version"):
+        with open("/dev/full", "wb") as full, \
+                Program([programs.kinformer, option], stdout=full) as p:
+            p.expect_end(1, b"kinformer: standard output: "
+                            b"no space left on device\n")
 
 
 def test_watch_list(programs):

@@ -20,11 +20,12 @@ def discovery(*resources, group="", version="v1"):
             "resources": list(resources)}]}]}).encode()
 
 
-def resource(plural, kind, scope="Namespaced", short=(), group=""):
+def resource(plural, kind, scope="Namespaced", short=(), group="", **more):
     return {"resource": plural, "singularResource": kind.lower(),
             "scope": scope, "verbs": ["list", "watch"],
             "shortNames": list(short),
-            "responseKind": {"group": group, "version": "v1", "kind": kind}}
+            "responseKind": {"group": group, "version": "v1", "kind": kind},
+            **more}
 
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -36,7 +37,9 @@ def document(body):
 
 
 CORE = document(discovery(
-    resource("pods", "Pod", short=["po"]),
+    resource("pods", "Pod", short=["po"], categories=["all"]),
+    resource("services", "Service", categories=["all"]),
+    resource("reviews", "Review", verbs=["create"]),
     resource("nodes", "Node", scope="Cluster", short=["no"])))
 GROUPS = document(discovery(
     resource("widgets", "Widget", short=["wd"], group="example.com"),
@@ -97,9 +100,13 @@ def test_unknown(programs):
             status, output, error = once(programs, server, word)
             check_equal((status, output), (1, b""), word)
             check(named in error, f"{word}: {error!r}")
-        status, _, error = once(programs, server, "pumps", "-n", "a")
-        check_equal(status, 2)
-        check(b"pumps have no namespace" in error, str(error))
+        # What the server says is no matter of usage.
+        for arguments, named in [
+                (["pumps", "-n", "a"], b"-n: pumps have no namespace"),
+                (["all"], b'RESOURCE: "all" is a category of 2 resources'),
+                (["reviews"], b"RESOURCE: reviews cannot be listed and watched")]:
+            check_equal(once(programs, server, *arguments),
+                        (1, b"", b"kinformer: " + named + b"\n"))
 
 
 def test_refused_and_asked_again(programs):

@@ -211,14 +211,33 @@ static int open_informer(app *a) {
   return kin_informer_open(&a->informer, a->client, &io);
 }
 
-static int add_index(app *a) {
+static int add_index(const app *a, kin_informer *informer) {
   if (!a->options->index_pointer) {
     return 0;
   }
   kin_index_options io = KIN_INDEX_OPTIONS_INIT;
   io.name = a->options->index_pointer;
   io.pointer = a->options->index_pointer;
-  return kin_store_add_index(kin_informer_store(a->informer), &io);
+  return kin_store_add_index(kin_informer_store(informer), &io);
+}
+
+/* The library tries the options with an informer of any resource before the
+ * server is asked what the word is: a wrong command line needs no server. */
+static int ask_for_word(app *a, const char **what) {
+  kin_informer *tried;
+  kin_informer_options io = app_informer_options(a);
+  io.plural = "any";
+  int status = kin_informer_open(&tried, a->client, &io);
+  if (status != 0) {
+    return status;
+  }
+  status = add_index(a, tried);
+  kin_informer_close(tried, NULL, NULL);
+  if (status != 0) {
+    *what = "--index";
+    return status;
+  }
+  return words_ask(a);
 }
 
 static int add_listener(app *a) {
@@ -258,7 +277,7 @@ void app_follow(app *a) {
   a->printer.informer = a->informer;
   a->is_beginning = true;
   const char *what = "--index";
-  int status = add_index(a);
+  int status = add_index(a, a->informer);
   if (status == 0) {
     what = "starting";
     status = add_listener(a);
@@ -302,7 +321,8 @@ static void begin(app *a) {
   }
   if (status == 0) {
     what = "RESOURCE, a namespace, a selector or --fields";
-    status = a->options->resource.word ? words_ask(a) : open_informer(a);
+    status =
+        a->options->resource.word ? ask_for_word(a, &what) : open_informer(a);
   }
   a->is_beginning = false;
   if (status != 0) {

@@ -23,6 +23,7 @@ static const option_name names[] = {
     {"group", "RESOURCE"},
     {"version", "RESOURCE"},
     {"word", "RESOURCE"},
+    {"result", "RESOURCE"},
     {"path", "--kubeconfig"},
     {"context", "--context"},
     {"cluster", "--cluster"},

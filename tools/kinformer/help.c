@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+#include <kin/error.h>
+#include <kin/version.h>
 
 static const char text[] =
     "usage: kinformer RESOURCE [options]\n"
@@ -104,6 +108,22 @@ static const char text[] =
     "Exit status: 0 as asked or interrupted, 1 a failure that ended it, such\n"
     "as no server, 2 the command line is wrong, 3 timeout.\n";
 
-bool print_help(void) {
-  return fputs(text, stdout) >= 0 && fflush(stdout) == 0;
+static int end_output(void) {
+  if (fflush(stdout) == 0) {
+    return EXIT_DONE;
+  }
+  fprintf(stderr, "kinformer: standard output: %s\n",
+          kin_strerror(uv_translate_sys_error(errno)));
+  return EXIT_FAILED;
+}
+
+int print_help(void) {
+  fputs(text, stdout);
+  return end_output();
+}
+
+int print_version(void) {
+  printf("kinformer %s (libkinformer %s)\n", KIN_VERSION_STRING,
+         kin_version_string());
+  return end_output();
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <kin/handler.h>
-#include <kin/version.h>
 
 #include "kept.h"
 #include "values.h"
@@ -122,37 +121,36 @@ refuse(const char *format, ...) {
 
 /* ---- single options */
 
+static outcome append(const char ***items, size_t *count, const char *item) {
+  const char **grown = realloc(*items, (*count + 1) * sizeof(*grown));
+  if (!grown) {
+    return NO_MEMORY;
+  }
+  grown[(*count)++] = item;
+  *items = grown;
+  return GO_ON;
+}
+
 static outcome add_namespace(options *o, const char *name) {
   if (*name == '\0') {
     return refuse("-n needs the name of a namespace");
+  }
+  if (!is_namespace(name)) {
+    return refuse("-n: \"%.80s\" is no namespace name", name);
   }
   for (size_t i = 0; i < o->namespace_count; i++) {
     if (strcmp(o->namespaces[i], name) == 0) {
       return refuse("-n %s is given twice", name);
     }
   }
-  const char **grown =
-      realloc(o->namespaces, (o->namespace_count + 1) * sizeof(*o->namespaces));
-  if (!grown) {
-    return NO_MEMORY;
-  }
-  o->namespaces = grown;
-  o->namespaces[o->namespace_count++] = name;
-  return GO_ON;
+  return append(&o->namespaces, &o->namespace_count, name);
 }
 
 static outcome add_group(security_options *s, const char *name) {
   if (*name == '\0') {
     return refuse("--as-group needs the name of a group");
   }
-  const char **grown =
-      realloc(s->as_groups, (s->as_group_count + 1) * sizeof(*s->as_groups));
-  if (!grown) {
-    return NO_MEMORY;
-  }
-  s->as_groups = grown;
-  s->as_groups[s->as_group_count++] = name;
-  return GO_ON;
+  return append(&s->as_groups, &s->as_group_count, name);
 }
 
 static outcome set_name(const char **to, const char *option,
@@ -162,6 +160,12 @@ static outcome set_name(const char **to, const char *option,
   }
   *to = value;
   return GO_ON;
+}
+
+static outcome set_selector(const char **to, const char *option,
+                            const char *value) {
+  *to = value;
+  return is_selector(value) ? GO_ON : refuse("%s: over 64 KiB", option);
 }
 
 static outcome add_fields(options *o, char *list) {
@@ -175,13 +179,9 @@ static outcome add_fields(options *o, char *list) {
       return refuse("--fields %s: not a JSON Pointer such as /spec/nodeName",
                     field);
     }
-    const char **grown =
-        realloc(o->fields, (o->field_count + 1) * sizeof(*o->fields));
-    if (!grown) {
+    if (append(&o->fields, &o->field_count, field) != GO_ON) {
       return NO_MEMORY;
     }
-    o->fields = grown;
-    o->fields[o->field_count++] = field;
   }
   return GO_ON;
 }
@@ -227,7 +227,9 @@ static outcome set_resync(options *o, const char *seconds) {
 static outcome set_timeout(options *o, const char *seconds) {
   if (!parse_seconds(seconds, (uint64_t)1000000000 * 1000, &o->timeout_ms) ||
       o->timeout_ms == 0) {
-    return refuse("--timeout %s: must be a number of seconds above 0", seconds);
+    return refuse("--timeout %s: must be a number of seconds above 0 and up to "
+                  "1000000000",
+                  seconds);
   }
   return GO_ON;
 }
@@ -252,8 +254,8 @@ static outcome set_shard(options *o, const char *part) {
 
 static outcome set_max_bytes(options *o, const char *bytes) {
   if (!parse_bytes(bytes, &o->max_bytes)) {
-    return refuse("--max-bytes %s: must be a number of bytes above 0, such as "
-                  "500000, 64Ki, 512Mi or 2Gi",
+    return refuse("--max-bytes %s: must be a number of bytes, 1 to "
+                  "18446744073709551615, such as 500000, 64Ki, 512Mi or 2Gi",
                   bytes);
   }
   return GO_ON;
@@ -269,7 +271,9 @@ static outcome set_on_max_bytes(options *o, const char *decision) {
 
 static outcome set_exit_after(options *o, const char *number) {
   if (!parse_u64(number, UINT64_MAX, &o->exit_after) || o->exit_after == 0) {
-    return refuse("--exit-after %s: must be a number above 0", number);
+    return refuse("--exit-after %s: must be a number, 1 to "
+                  "18446744073709551615",
+                  number);
   }
   return GO_ON;
 }
@@ -329,8 +333,7 @@ static outcome take(options *o, int c, const char *name) {
     o->all_namespaces = true;
     return GO_ON;
   case 'l':
-    o->label_selector = optarg;
-    return GO_ON;
+    return set_selector(&o->label_selector, "-l", optarg);
   case 'o':
     return set_format(o, optarg);
   case 'h':
@@ -338,8 +341,7 @@ static outcome take(options *o, int c, const char *name) {
   case OPT_VERSION:
     return SHOW_VERSION;
   case OPT_FIELD_SELECTOR:
-    o->field_selector = optarg;
-    return GO_ON;
+    return set_selector(&o->field_selector, "--field-selector", optarg);
   case OPT_SERVER:
     return set_server(o, optarg);
   case OPT_SHARD:
@@ -566,12 +568,10 @@ bool options_parse(options *out, int argc, char **argv, int *exit_status) {
   case GO_ON:
     return true;
   case SHOW_HELP:
-    *exit_status = print_help() ? EXIT_DONE : EXIT_FAILED;
+    *exit_status = print_help();
     return false;
   case SHOW_VERSION:
-    printf("kinformer %s (libkinformer %s)\n", KIN_VERSION_STRING,
-           kin_version_string());
-    *exit_status = fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+    *exit_status = print_version();
     return false;
   case NO_MEMORY:
     fputs("kinformer: out of memory\n", stderr);

@@ -77,7 +77,9 @@ bool options_parse(options *out, int argc, char **argv, int *exit_status);
 
 void options_finish(options *o);
 
-/* Prints what --help shows. Returns false if that could not be written. */
-bool print_help(void);
+/* Print what --help and --version show. Return the exit status. If standard
+ * output takes nothing, that has been said. */
+int print_help(void);
+int print_version(void);
 
 #endif /* KINFORMER_OPTIONS_H */

@@ -106,6 +106,17 @@ bool parse_compact(const char *s, kin_compact *compact) {
   return is_small || s == NULL || strcmp(s, "fast") == 0;
 }
 
+bool is_namespace(const char *name) {
+  size_t length = strlen(name);
+  return length > 0 && length <= 253 &&
+         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == length &&
+         strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+bool is_selector(const char *text) {
+  return strlen(text) <= (size_t)64 << 10;
+}
+
 bool is_server(const char *url) {
   static const char *const schemes[] = {"https://", "http://", "unix://"};
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {

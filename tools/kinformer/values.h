@@ -29,6 +29,11 @@ bool parse_decision(const char *s, kin_memory_decision *decision);
 /* NULL or "fast", or "small". */
 bool parse_compact(const char *s, kin_compact *compact);
 
+/* As the library takes the name of a namespace, and a selector; it would say so
+ * only when the server is known. */
+bool is_namespace(const char *name);
+bool is_selector(const char *text);
+
 /* Whether it begins with a scheme that the library knows. */
 bool is_server(const char *url);
 

@@ -49,7 +49,7 @@ static void follow(app *a, const kin_discovery_result *result) {
       char message[400];
       snprintf(message, sizeof message, "-n: %.300s have no namespace",
                found->plural);
-      end(a, EXIT_USAGE, message);
+      end(a, EXIT_FAILED, message);
       return;
     }
     o->namespace_count = 0;
@@ -60,6 +60,7 @@ static void follow(app *a, const kin_discovery_result *result) {
   a->is_beginning = false;
   if (err != 0) {
     app_end_beginning(a, "RESOURCE", err);
+    a->exit_status = EXIT_FAILED; /* the options are good, see app.c */
   } else {
     app_follow(a);
   }
