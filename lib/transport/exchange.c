@@ -273,14 +273,13 @@ static void dial(kin__exchange *exchange) {
   exchange->state = KIN__EXCHANGE_DIALLING;
 }
 
-/* A connection of the pool may have been closed by the server, and the pool has
- * not read that yet. A request that cannot be sent twice must not meet such a
- * connection, so the socket is asked. */
+/* The server may have closed a connection of the pool, or have said something
+ * unasked, and the pool has not read that yet. Such an answer is none to this
+ * request, so the socket is asked. */
 static kin__conn *take_idle(kin__exchange *exchange) {
   kin__pool *pool = &exchange->transport->pool;
   kin__conn *conn = exchange->must_dial ? NULL : kin__pool_take(pool);
-  while (conn != NULL && !exchange->is_replayable &&
-         kin__conn_has_input(conn)) {
+  while (conn != NULL && kin__conn_has_input(conn)) {
     kin__conn_close(conn);
     conn = kin__pool_take(pool);
   }

@@ -259,6 +259,34 @@ static void test_exchange_idle_closed_by_peer(void **state) {
   world_close(&w);
 }
 
+/* The same, while the loop was busy: nothing of it has been read when the next
+ * request begins. */
+static void test_exchange_idle_has_input(void **state) {
+  (void)state;
+  static const char *const unasked[] = {
+      "HTTP/1.1 408 Request Time-out\r\nConnection: close\r\n"
+      "Content-Length: 0\r\n\r\n",
+      OK "Content-Length: 5\r\n\r\nevil!"};
+  for (int i = 0; i < 4; i++) {
+    world w;
+    world_setup(&w, &hello, 1);
+    fetch_hello(&w);
+    loop_server_push(&w.server, unasked[i % 2]);
+    if (i % 2 == 0) {
+      loop_server_drop(&w.server, LOOP_CLOSE);
+    }
+    fetch next = {.world = &w};
+    assert_int_equal(fetch_start(&next, &w, "/next", i >= 2), 0);
+    world_run_tasks(&w);
+    fetch_until_end(&next);
+    fetch_assert_hello(&next);
+    assert_int_equal(w.server.accepted, 2);
+    assert_int_equal(stats(&w)->requests, 2);
+    fetch_finish(&next);
+    world_close(&w);
+  }
+}
+
 /* Bytes after a response do not become the answer to the next request. */
 static void test_exchange_extra_bytes(void **state) {
   (void)state;
@@ -283,11 +311,15 @@ static void follow(fetch *f) {
   }
 }
 
-static void check_stale(loop_then then) {
-  const loop_reply replies[] = {{.bytes = HELLO, .then = then},
-                                {.bytes = HELLO}};
+/* Closed before the next request is sent, or when it has come. */
+static void check_stale(loop_then then, bool is_sent) {
+  const loop_reply closed[] = {{.bytes = HELLO, .then = then},
+                               {.bytes = HELLO}};
+  const loop_reply late[] = {
+      {.bytes = HELLO}, {.then = then}, {.bytes = HELLO}};
+  const loop_reply *replies = is_sent ? late : closed;
   world w;
-  world_setup(&w, replies, 2);
+  world_setup(&w, replies, is_sent ? 3 : 2);
   fetch next = {.world = &w};
   fetch first = {.world = &w, .hook = follow};
   followed_by = &next;
@@ -296,8 +328,9 @@ static void check_stale(loop_then then) {
   fetch_until_end(&next);
   fetch_assert_hello(&next);
   assert_int_equal(w.server.accepted, 2);
-  assert_int_equal(w.server.requests, 2);
-  assert_int_equal(stats(&w)->requests, 3); /* one of them in vain */
+  /* One of them in vain. */
+  assert_int_equal(w.server.requests, is_sent ? 3 : 2);
+  assert_int_equal(stats(&w)->requests, is_sent ? 3 : 2);
   fetch_finish(&first);
   fetch_finish(&next);
   world_close(&w);
@@ -305,15 +338,17 @@ static void check_stale(loop_then then) {
 
 static void test_exchange_stale_connection(void **state) {
   (void)state;
-  check_stale(LOOP_CLOSE);
-  check_stale(LOOP_RESET);
+  for (int is_sent = 0; is_sent < 2; is_sent++) {
+    check_stale(LOOP_CLOSE, is_sent);
+    check_stale(LOOP_RESET, is_sent);
+  }
 }
 
 /* The fresh connection fails too: no third attempt. */
 static void test_exchange_stale_only_once(void **state) {
   (void)state;
   static const loop_reply replies[] = {
-      {.bytes = HELLO, .then = LOOP_CLOSE},
+      {.bytes = HELLO},
       {.then = LOOP_CLOSE},
   };
   world w;
@@ -326,6 +361,7 @@ static void test_exchange_stale_only_once(void **state) {
   assert_int_equal(next.error.code, KIN_EEOF);
   assert_int_equal(next.error.error_class, KIN_CLASS_CONNECT);
   assert_int_equal(w.server.accepted, 2);
+  assert_int_equal(stats(&w)->requests, 3);
   fetch_finish(&first);
   fetch_finish(&next);
   world_close(&w);
@@ -539,6 +575,7 @@ int main(void) {
       cmocka_unit_test(test_exchange_no_pool),
       cmocka_unit_test(test_exchange_idle_timeout),
       cmocka_unit_test(test_exchange_idle_closed_by_peer),
+      cmocka_unit_test(test_exchange_idle_has_input),
       cmocka_unit_test(test_exchange_extra_bytes),
       cmocka_unit_test(test_exchange_stale_connection),
       cmocka_unit_test(test_exchange_stale_only_once),
