@@ -182,9 +182,10 @@ typedef struct kin_client_options {
    * this long plus 5 s after packets pass again, plus 250 ms for each address
    * after the first. */
   uint32_t connect_timeout_ms;
-  /** Until a response's head, and between two reads of a list's body; 0: 30 s;
-   * at most an hour. A list's body also fails (KIN_ETIMEDOUT) if 10 minutes
-   * bring less than 10 KiB; a longer time between two reads counts as 5 s. */
+  /** Until a response's head, and between two reads that bring bytes of a list's
+   * body; 0: 30 s; at most an hour. Chunk sizes, trailers and the like are no
+   * such bytes. A list's body also fails (KIN_ETIMEDOUT) if 10 minutes bring
+   * less than 10 KiB; a longer time between two reads counts as 5 s. */
   uint32_t response_timeout_ms;
 
   /** Maximum number of lists of all informers at a time; 0: 4; at most 65,536.

@@ -48,6 +48,11 @@ void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms) {
                    kin__net_now_ms(net) + timeout_ms);
 }
 
+void kin__exchange_note_progress(kin__exchange *exchange) {
+  exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  exchange->is_late = false;
+}
+
 void kin__exchange_drop_connection(kin__exchange *exchange) {
   kin__timer_stop(kin__exchange_net(exchange)->timers, &exchange->timer);
   kin__exchange_stop_upload(exchange);
@@ -357,13 +362,12 @@ static void time_out(kin__exchange *exchange) {
 }
 
 /* If the loop was blocked for long, the timer is due although the answer is in
- * the socket. Only one delay is allowed for a handshake and one for a head, so
- * what trickles in must end. */
+ * the socket. Only one delay is allowed for a handshake, one for a head and one
+ * for the next bytes of a body, so what trickles in must end. */
 static bool may_wait(kin__exchange *exchange) {
   bool is_late = exchange->is_late;
   exchange->is_late = true;
-  return (exchange->state == KIN__EXCHANGE_BODY || !is_late) &&
-         kin__exchange_has_input(exchange);
+  return !is_late && kin__exchange_has_input(exchange);
 }
 
 static void on_timer(kin__timer *timer) {
@@ -473,7 +477,7 @@ void kin__exchange_resume(kin__exchange *exchange) {
     return;
   }
   kin__net *net = kin__exchange_net(exchange);
-  exchange->last_progress_ms = kin__net_now_ms(net);
+  kin__exchange_note_progress(exchange);
   if (exchange->is_watch) {
     kin__probe_watch(&exchange->transport->probe);
   }

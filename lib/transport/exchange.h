@@ -70,7 +70,7 @@ typedef struct kin__request {
   const char *body;
   size_t body_length; /* 0: no body */
   bool is_watch;      /* a long response: TCP keepalive and user timeout are on,
-                       * and there is no timeout between two reads of the body
+                       * and there is no timeout between two bytes of the body
                        * of a 200. It may start on an idle connection */
   bool accepts_gzip;  /* set by the exchange */
 } kin__request;

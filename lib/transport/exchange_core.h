@@ -92,7 +92,8 @@ struct kin__exchange {
                      * the rest */
   bool is_reused;    /* conn has carried a response before */
   bool must_dial;    /* a connection of the pool has failed this exchange */
-  bool is_late;      /* the timer was due, but there was input */
+  bool is_late;      /* the timer was due, but there was input; since the last
+                      * progress */
   bool has_response; /* a byte of the response has come */
   bool
       certificate_refused; /* the server answered 401 to its client certificate:
@@ -104,7 +105,9 @@ struct kin__exchange {
   kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;
   kin__timer timer;
-  uint64_t last_progress_ms;  /* bytes were read, or sent of an upload */
+  uint64_t last_progress_ms;  /* on_head or on_body was called, a slice of an
+                              * upload was sent, or bytes of a watch were
+                              * read */
   uint64_t probe_round;       /* the last one that has looked at it */
   uint64_t credential_serial; /* of the credential that was sent */
   kin__link pair_node;        /* in one of the transport's lists once begun */
@@ -159,8 +162,10 @@ static inline kin__net *kin__exchange_net(const kin__exchange *exchange) {
 }
 
 void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms);
-/* Starts the timer for the next read of a body, unless this read may take
- * long. */
+/* The owner gets something of the response, or goes on after a pause: the time
+ * until the next bytes of the body begins. */
+void kin__exchange_note_progress(kin__exchange *exchange);
+/* Starts the timer for the next bytes of a body, unless they may take long. */
 void kin__exchange_start_read_timer(kin__exchange *exchange);
 
 /* Drops the dial, the connection and the timer; the exchange stays in the list.

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* From a response's first byte to the end of the exchange.
  *
- * Reads do not restart the read timer of a body. When the timer is due, the
- * time of the last read says whether the timeout is over. */
+ * Bytes do not restart the timer of a body. When the timer is due, the time of
+ * the last bytes of the body says whether the timeout is over. The bytes around
+ * the body do not count: chunk sizes, extensions, trailers, the head of a gzip
+ * stream, TLS records without data. A server could send those for ever, and the
+ * owner, which bounds slow bodies, would not be called. */
 #include <stdio.h>
 #include <string.h>
 
@@ -135,6 +138,7 @@ static void on_http_head(void *ctx, const kin__response_head *head) {
   kin__net *net = kin__exchange_net(exchange);
   exchange->state = KIN__EXCHANGE_BODY;
   kin__timer_stop(net->timers, &exchange->timer);
+  kin__exchange_note_progress(exchange);
   note_status(exchange, head->status);
   if (head->status >= 300) {
     kin__exchange_refuse_upload(exchange);
@@ -164,6 +168,7 @@ static void on_http_body(void *ctx, const char *bytes, size_t length) {
   } else if (is_https_hint(exchange, bytes, length)) {
     fail_not_https(exchange);
   } else {
+    kin__exchange_note_progress(exchange);
     exchange->callbacks->on_body(exchange->ctx, bytes, length);
   }
 }
@@ -174,8 +179,9 @@ const kin__http1_events kin__exchange_http_events = {.on_head = on_http_head,
 void kin__exchange_start_read_timer(kin__exchange *exchange) {
   if (exchange->state == KIN__EXCHANGE_BODY && !exchange->is_watch &&
       !exchange->is_paused && !exchange->timer.is_active) {
-    kin__exchange_start_timer(exchange,
-                              exchange->transport->response_timeout_ms);
+    kin__timer_start(kin__exchange_net(exchange)->timers, &exchange->timer,
+                     exchange->last_progress_ms +
+                         exchange->transport->response_timeout_ms);
   }
 }
 
@@ -192,8 +198,11 @@ static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
     exchange->has_response = true;
     exchange->first_byte = (unsigned char)bytes[0];
   }
-  exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
-  kin__probe_hear(&exchange->transport->probe, exchange->last_progress_ms);
+  uint64_t now_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  if (exchange->is_watch) {
+    exchange->last_progress_ms = now_ms;
+  }
+  kin__probe_hear(&exchange->transport->probe, now_ms);
   int err = kin__http1_parse(&exchange->http1, bytes, length);
   if (exchange->state == KIN__EXCHANGE_ENDED) {
     return;

@@ -69,6 +69,7 @@ static void unpack_slice(kin__exchange *exchange) {
   }
   exchange->unpack_left -= out.length;
   if (out.length > 0) {
+    kin__exchange_note_progress(exchange);
     exchange->callbacks->on_body(exchange->ctx, out.data, out.length);
   }
   if (is_cut && exchange->state != KIN__EXCHANGE_ENDED) {
@@ -91,7 +92,6 @@ static void on_unpacked(kin__exchange *exchange) {
     return;
   }
   if (!exchange->conn->is_reading) {
-    exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
     kin__conn_resume(exchange->conn);
   }
   kin__exchange_start_read_timer(exchange);

@@ -3,9 +3,10 @@
  * bounds that llhttp does not have, drops 1xx responses, and keeps the few
  * fields that the library needs.
  *
- * The head's bound is exact, also for blanks that no callback sees: while the
- * head is not complete, llhttp never gets more bytes at once than the head may
- * still take.
+ * The bounds of the head and of the bytes around a body hold also for blanks and
+ * zeros that no callback sees: llhttp never gets more bytes at once than may
+ * still come. They are exact, but for bytes that come together with the head's
+ * end: no callback tells where it is.
  *
  * The parser pauses at the end of the response, so its error position tells
  * whether bytes follow. Such bytes are never parsed: one request has one
@@ -304,6 +305,7 @@ static int on_headers_complete(llhttp_t *parser) {
   kin__http1_head *head = http1->head;
   http1->head = NULL;
   head->response.status = status;
+  http1->bytes_left = KIN__HTTP1_MAX_BARE_BYTES;
   http1->events->on_head(http1->ctx, &head->response);
   if (http1->is_stopped) {
     return STOP;
@@ -314,6 +316,8 @@ static int on_headers_complete(llhttp_t *parser) {
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
   kin__http1 *http1 = self(parser);
+  http1->bytes_left =
+      KIN__HTTP1_MAX_BARE_BYTES - (size_t)(http1->slice_end - (at + length));
   http1->events->on_body(http1->ctx, at, length);
   return http1->is_stopped ? STOP : 0;
 }
@@ -368,7 +372,7 @@ void kin__http1_init(kin__http1 *http1, kin__http1_head *head,
   http1->events = events;
   http1->head = head;
   http1->ctx = ctx;
-  http1->head_left = KIN__HTTP1_MAX_HEAD_BYTES;
+  http1->bytes_left = KIN__HTTP1_MAX_HEAD_BYTES;
   reset_head(head);
 }
 
@@ -387,10 +391,9 @@ int kin__http1_parse(kin__http1 *http1, const char *bytes, size_t length) {
       http1->has_extra = true;
       return 0;
     }
-    size_t slice = length;
-    if (!http1->is_head_done && slice > http1->head_left) {
-      slice = http1->head_left;
-    }
+    size_t slice = length < http1->bytes_left ? length : http1->bytes_left;
+    http1->bytes_left -= slice;
+    http1->slice_end = bytes + slice;
     llhttp_errno_t err = llhttp_execute(&http1->parser, bytes, slice);
     if (http1->is_stopped) {
       return 0;
@@ -403,12 +406,10 @@ int kin__http1_parse(kin__http1 *http1, const char *bytes, size_t length) {
     if (err != HPE_OK) {
       return malformed(http1, err);
     }
-    if (!http1->is_head_done) {
-      http1->head_left -= slice;
-      if (http1->head_left == 0) {
-        http1->reason = "head over 64 KiB";
-        return KIN_EHTTP;
-      }
+    if (http1->bytes_left == 0) {
+      http1->reason = http1->is_head_done ? "128 KiB without a byte of the body"
+                                          : "head over 64 KiB";
+      return KIN_EHTTP;
     }
     bytes += slice;
     length -= slice;

@@ -19,6 +19,9 @@
 #define KIN__HTTP1_MAX_LINES 256
 /* Bytes of one chunk's extensions; of all trailers. */
 #define KIN__HTTP1_MAX_EXTRA_BYTES (16u << 10)
+/* Bytes between two bytes of a body, and before and after it. Twice a read's, so
+ * that no honest read is parsed in two slices. */
+#define KIN__HTTP1_MAX_BARE_BYTES (128u << 10)
 
 typedef struct kin__http1_events {
   /* The final response's head; 1xx responses are skipped. */
@@ -63,7 +66,8 @@ typedef struct kin__http1 {
   void *ctx;
   kin__http1_head *head; /* NULL once on_head is called */
 
-  size_t head_left; /* bytes left of the head's bound */
+  size_t bytes_left; /* until the head's end, or the next byte of the body */
+  const char *slice_end; /* of the bytes that llhttp has */
   size_t extra_bytes;
   const char *reason; /* why the response was refused; static, or NULL */
   unsigned line_count;

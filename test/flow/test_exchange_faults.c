@@ -231,6 +231,41 @@ static void test_fault_body_stops(void **state) {
   world_close(&w);
 }
 
+/* Pieces come, and no byte of the body. */
+static void check_no_body(const char *start, const char *piece) {
+  const loop_reply reply = {.bytes = start};
+  world w;
+  world_setup(&w, &reply, 1);
+  fetch f = {.world = &w};
+  assert_int_equal(fetch_start(&f, &w, "/x", false), 0);
+  const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
+  WORLD_UNTIL(&w, stats->received_bytes == strlen(start));
+  size_t received = strlen(start);
+  for (uint64_t waited_ms = 0; waited_ms < WORLD_RESPONSE_MS;
+       waited_ms += WORLD_RESPONSE_MS / 10) {
+    assert_int_equal(f.ends, 0);
+    loop_server_push(&w.server, piece);
+    received += strlen(piece);
+    WORLD_UNTIL(&w, stats->received_bytes == received);
+    world_advance(&w, WORLD_RESPONSE_MS / 10);
+  }
+  assert_int_equal(f.bodies, 0);
+  assert_failed(&f, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL,
+                "response stopped for 30000 ms, from %s");
+  fetch_finish(&f);
+  world_close(&w);
+}
+
+/* What is around a body does not hold it open. */
+static void test_fault_no_body_bytes(void **state) {
+  (void)state;
+  check_no_body(CHUNKED, "000");
+  check_no_body(CHUNKED "1;", "x");
+  check_no_body(CHUNKED "0\r\na:", " ");
+  check_no_body(CHUNKED "0\r\na:", "x");
+  check_no_body(CHUNKED "0\r\n", "a:\r\n");
+}
+
 static void test_fault_watch_may_be_silent(void **state) {
   (void)state;
   static const loop_reply replies[] = {
@@ -500,6 +535,7 @@ int main(void) {
       cmocka_unit_test(test_fault_close_while_resolving),
       cmocka_unit_test(test_fault_no_response),
       cmocka_unit_test(test_fault_body_stops),
+      cmocka_unit_test(test_fault_no_body_bytes),
       cmocka_unit_test(test_fault_watch_may_be_silent),
       cmocka_unit_test(test_fault_late_loop),
       cmocka_unit_test(test_fault_trickling_head),

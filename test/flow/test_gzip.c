@@ -435,6 +435,40 @@ static void test_gzip_stops(void **state) {
   packed_finish(&body);
 }
 
+/* A comment in the head of the gzip stream that never ends, a byte or several
+ * slices at a time. */
+static void test_gzip_endless_head(void **state) {
+  (void)state;
+  static const char head[] = OK GZIP "Transfer-Encoding: chunked\r\n\r\n"
+                                     "a\r\n\x1f\x8b\x08\x10\0\0\0\0\0\x03\r\n";
+  static char text[3 * KIN__INFLATE_INPUT_BYTES];
+  memset(text, 'c', sizeof text);
+  for (size_t size = 1; size <= sizeof text; size += sizeof text - 1) {
+    packed piece = packed_chunk(text, size);
+    loop_reply reply = {.bytes = head, .length = sizeof head - 1};
+    world w;
+    world_setup(&w, &reply, 1);
+    fetch f = {.world = &w};
+    assert_int_equal(fetch_start(&f, &w, "/x", false), 0);
+    const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
+    uint64_t received = sizeof head - 1;
+    WORLD_UNTIL(&w, stats->received_bytes == received);
+    for (int i = 0; i < 10; i++) {
+      assert_int_equal(f.ends, 0);
+      loop_server_push_bytes(&w.server, piece.bytes, piece.length);
+      received += piece.length;
+      WORLD_UNTIL(&w, stats->received_bytes == received);
+      world_advance(&w, WORLD_RESPONSE_MS / 10);
+    }
+    assert_int_equal(f.ends, 1);
+    assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+    assert_int_equal(f.bodies, 0);
+    fetch_finish(&f);
+    world_close(&w);
+    packed_finish(&piece);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gzip_request),
@@ -449,6 +483,7 @@ int main(void) {
       cmocka_unit_test(test_gzip_bomb),
       cmocka_unit_test(test_gzip_backpressure),
       cmocka_unit_test(test_gzip_stops),
+      cmocka_unit_test(test_gzip_endless_head),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,31 @@ static void test_tls_silent_records(void **state) {
   tls_world_close(&t);
 }
 
+/* They do not hold a body open, also if each of them is in the socket when the
+ * time is over. */
+static void test_tls_only_silent_records(void **state) {
+  (void)state;
+  static const tls_reply stall = {.bytes = OK "Content-Length: 2\r\n\r\na"};
+  tls_world t;
+  tls_world_setup(&t, &stall, 1);
+  fetch f = {.world = &t.w};
+  assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+  WORLD_UNTIL(&t.w, f.bodies == 1);
+  for (int i = 0; i < 2; i++) {
+    uint64_t received = stats(&t)->received_bytes;
+    assert_int_equal(f.ends, 0);
+    tls_server_update_keys(&t.server);
+    while (!kin__exchange_has_input(f.exchange)) {
+      uv_run(&t.w.loop, UV_RUN_NOWAIT);
+    }
+    world_advance(&t.w, WORLD_RESPONSE_MS);
+    WORLD_UNTIL(&t.w, f.ends > 0 || stats(&t)->received_bytes > received);
+  }
+  assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+  fetch_finish(&f);
+  tls_world_close(&t);
+}
+
 /* Idle: closed by the peer, in order or not, or something is said unasked. */
 static void test_tls_idle_connection_ends(void **state) {
   (void)state;
@@ -471,6 +496,7 @@ int main(void) {
       cmocka_unit_test(test_tls_large_request),
       cmocka_unit_test(test_tls_large_request_out_of_memory),
       cmocka_unit_test(test_tls_silent_records),
+      cmocka_unit_test(test_tls_only_silent_records),
       cmocka_unit_test(test_tls_idle_connection_ends),
       cmocka_unit_test(test_tls_farewell),
       cmocka_unit_test(test_tls_cut_off),

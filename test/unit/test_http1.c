@@ -563,6 +563,57 @@ static void test_http1_bombs(void **state) {
              "trailers over 16 KiB");
   check_bomb(CHUNKED "5;", "aaaaaaaa", KIN__HTTP1_MAX_EXTRA_BYTES / 8 + 1,
              "chunk extensions over 16 KiB");
+  check_bomb(CHUNKED, "00000000", KIN__HTTP1_MAX_BARE_BYTES / 8 + 1,
+             "128 KiB without a byte of the body");
+  check_bomb(CHUNKED "0\r\nA:", "        ", KIN__HTTP1_MAX_BARE_BYTES / 8 + 1,
+             "128 KiB without a byte of the body");
+}
+
+/* Two bytes of a body with `size` other bytes between them. */
+static void check_bare_size(size_t size, size_t piece, int err) {
+  const char *start = CHUNKED "1\r\na";
+  size_t begin_at = strlen(start);
+  size_t whole = begin_at + size + 8;
+  char *text = malloc(whole);
+  assert_non_null(text);
+  memset(text, '0', whole);
+  memcpy(text, start, begin_at);
+  memcpy(text + begin_at, "\r\n", 2);
+  memcpy(text + whole - 11, "1\r\nb\r\n0\r\n\r\n", 11);
+  outcome o;
+  begin(&o);
+  for (size_t i = 0; i < whole; i += piece) {
+    feed(&o, text + i, piece < whole - i ? piece : whole - i);
+  }
+  assert_int_equal(o.err, err);
+  assert_string_equal(o.body, err == 0 ? "ab" : "a");
+  assert_int_equal(kin__http1_is_reusable(&o.http1), err == 0);
+  finish(&o);
+  free(text);
+}
+
+static void test_http1_bare_bytes(void **state) {
+  (void)state;
+  static const size_t pieces[] = {1, 7, 4096, 65536, 400000};
+  for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    check_bare_size(KIN__HTTP1_MAX_BARE_BYTES - 1, pieces[i], 0);
+    check_bare_size(KIN__HTTP1_MAX_BARE_BYTES, pieces[i], KIN_EHTTP);
+  }
+}
+
+/* Chunks of one byte each: most bytes are none of the body. */
+static void test_http1_tiny_chunks(void **state) {
+  (void)state;
+  outcome o;
+  parse(&o, CHUNKED);
+  for (size_t i = 0; i < KIN__HTTP1_MAX_BARE_BYTES / 4; i++) {
+    feed(&o, "1\r\nx\r\n", 6);
+  }
+  feed(&o, "0\r\n\r\n", 5);
+  assert_int_equal(o.err, 0);
+  assert_int_equal(o.body_length, KIN__HTTP1_MAX_BARE_BYTES / 4);
+  assert_true(kin__http1_is_reusable(&o.http1));
+  finish(&o);
 }
 
 /* 256 lines, the bound, are taken; extensions count for each chunk alone. */
@@ -617,6 +668,8 @@ int main(void) {
       cmocka_unit_test(test_http1_content_type_is_cut),
       cmocka_unit_test(test_http1_head_bytes),
       cmocka_unit_test(test_http1_bombs),
+      cmocka_unit_test(test_http1_bare_bytes),
+      cmocka_unit_test(test_http1_tiny_chunks),
       cmocka_unit_test(test_http1_below_the_bounds),
       cmocka_unit_test(test_http1_init_again),
   };
