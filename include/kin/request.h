@@ -150,7 +150,10 @@ typedef struct kin_request_spec {
   /** Of all tries, waits and the client's limit of requests together, in
    * milliseconds; 0: 60 s; KIN_NEVER: no limit but the client's, for each try.
    * A value that the program sets is also sent to the server ("timeout"). If a
-   * wait would end later, the request ends with the failure at once. */
+   * wait would end later, the request ends with the failure at once. If only
+   * the end of a refusal's body is missing then, the result is the refusal. A
+   * loop that was blocked until over 100 ms later reads for 100 ms more, once:
+   * the answer may be in the socket. */
   uint32_t timeout_ms;
   /** Of the answer's body, after decompression; 0: 16 MiB; at most 1 GiB. The
    * body of an error is cut at 64 KiB. */

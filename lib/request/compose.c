@@ -288,12 +288,25 @@ static int check_write(const kin_request_spec *spec, const kin__log *log) {
              : kin__log_problem(log, KIN_EINVAL, "propagation: unknown");
 }
 
+static int check_limits(const kin_request_spec *spec, const kin__log *log) {
+  if (spec->max_response_bytes > KIN__MAX_RESPONSE_BYTES) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "max_response_bytes: %zu is more than %u",
+                            spec->max_response_bytes, KIN__MAX_RESPONSE_BYTES);
+  }
+  return spec->max_retries <= KIN__MAX_RETRIES
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL,
+                                "max_retries: %u is more than %u",
+                                spec->max_retries, KIN__MAX_RETRIES);
+}
+
 static int check(const kin_request_spec *spec, const kin__log *log) {
   if ((unsigned)spec->verb >= VERBS) {
     return kin__log_problem(log, KIN_EINVAL, "verb: unknown");
   }
   int (*const checks[])(const kin_request_spec *, const kin__log *) = {
-      check_place, check_parameters, check_body, check_write};
+      check_limits, check_place, check_parameters, check_body, check_write};
   int err = 0;
   for (size_t i = 0; i < sizeof checks / sizeof checks[0] && err == 0; i++) {
     err = checks[i](spec, log);

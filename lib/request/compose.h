@@ -7,6 +7,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 
+#define KIN__DEFAULT_MAX_RESPONSE (16u << 20)
+#define KIN__MAX_RESPONSE_BYTES (1u << 30)
+#define KIN__MAX_RETRIES 10u /* RR-01 */
+
 /* A program's request in the form that the transport sends, once or several
  * times. */
 typedef struct kin__composed {

@@ -285,6 +285,39 @@ static void test_slow_error_body(void **state) {
   qw_finish(&w);
 }
 
+/* A refusal whose body does not end in time is one all the same. With a
+ * Retry-After, too: no time is left for another try. */
+static void test_timeout_in_error_body(void **state) {
+  (void)state;
+  static const char body[] = QW_STATUS(404, "NotFound", "");
+  for (int i = 0; i < 3; i++) {
+    request_world w;
+    qw_init(&w, 0);
+    w.spec.timeout_ms = 5000;
+    qw_start(&w);
+    script_request *sent = qw_open_try(&w);
+    kin__response_head head = {.status = i < 2 ? 404 : 429,
+                               .retry_after_s = i < 2 ? -1 : 1,
+                               .content_type = {"application/json", 16},
+                               .is_identity = true};
+    assert_true(script_request_give_head(sent, &head));
+    if (i == 1) {
+      assert_true(script_request_body(sent, body, sizeof body - 1));
+    }
+    qw_pass(&w, 4999);
+    assert_int_equal(w.results, 0);
+    qw_pass(&w, 1);
+    if (i < 2) {
+      qw_expect(&w, KIN_ENOENT, 404, KIN_REASON_NOT_FOUND);
+    } else {
+      qw_expect(&w, KIN_ESTATUS, 429, KIN_REASON_TOO_MANY_REQUESTS);
+      assert_int_equal(w.retry_after_s, 1);
+    }
+    assert_int_equal(w.vh.script.request_count, 1);
+    qw_finish(&w);
+  }
+}
+
 /* An error whose body breaks off is told by its status. */
 static void test_cut_error_body(void **state) {
   (void)state;
@@ -425,6 +458,35 @@ static void test_timeout(void **state) {
   }
 }
 
+/* A loop that was blocked for longer reads what is in the socket before the
+ * time is over; once. */
+static void test_timeout_of_a_late_loop(void **state) {
+  (void)state;
+  static const uint32_t late_ms[] = {101, 101, 5000, 100};
+  for (int i = 0; i < 4; i++) {
+    request_world w;
+    qw_init(&w, 0);
+    w.spec.timeout_ms = 5000;
+    qw_start(&w);
+    w.vh.script.now_ns += (5000 + late_ms[i]) * UINT64_C(1000000);
+    qw_pass(&w, 0);
+    assert_int_equal(w.results, i == 3);
+    if (i == 0) {
+      qw_answer(&w, 200, OBJECT);
+      qw_expect(&w, 0, 200, KIN_REASON_NONE);
+    } else if (i < 3) {
+      qw_pass(&w, 99);
+      assert_int_equal(w.results, 0);
+      w.vh.script.now_ns += i == 1 ? 0 : UINT64_C(1000000000);
+      qw_pass(&w, 1);
+    }
+    if (i > 0) {
+      qw_expect(&w, KIN_ETIMEDOUT, 0, KIN_REASON_NONE);
+    }
+    qw_finish(&w);
+  }
+}
+
 /* A wait that would end after the timeout is not waited for. */
 static void test_timeout_before_the_next_try(void **state) {
   (void)state;
@@ -507,12 +569,14 @@ int main(void) {
       cmocka_unit_test(test_size_of_bodies),
       cmocka_unit_test(test_endless_error_body),
       cmocka_unit_test(test_slow_error_body),
+      cmocka_unit_test(test_timeout_in_error_body),
       cmocka_unit_test(test_cut_error_body),
       cmocka_unit_test(test_unknown_encoding),
       cmocka_unit_test(test_unknown_encoding_of_an_error),
       cmocka_unit_test(test_unknown_encoding_is_put_off),
       cmocka_unit_test(test_split_bodies),
       cmocka_unit_test(test_timeout),
+      cmocka_unit_test(test_timeout_of_a_late_loop),
       cmocka_unit_test(test_timeout_before_the_next_try),
       cmocka_unit_test(test_answered_wait_is_bounded),
       cmocka_unit_test(test_no_timeout),
