@@ -183,7 +183,8 @@ kin_controller_last_sync_version(const kin_controller *controller);
  *
  * A list replaces the content in O(1) when all of it is ready; until then
  * nothing of it is visible. A running scan goes on, and returns each object
- * that stays once. */
+ * that stays once. A scan may miss or repeat an object that the program itself
+ * adds while the list goes in. */
 KIN_EXTERN kin_store *kin_controller_store(kin_controller *controller);
 
 /** The queue: the program's or the controller's own. The controller's own queue

@@ -150,7 +150,7 @@ KIN_EXTERN uint64_t kin_store_bytes(const kin_store *store);
 /** A place in a scan over all objects, in no particular order. Zero-initialize
  * it to begin. A scan may be paused for any time and the store may change
  * meanwhile: the scan returns every object that stays in the store during the
- * whole scan exactly once. */
+ * whole scan exactly once. kin_controller_store names an exception. */
 typedef struct kin_cursor {
   uint32_t next; /**< private */
 } kin_cursor;

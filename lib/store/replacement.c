@@ -84,23 +84,20 @@ static uint32_t mark(const kin__replacement *r, const kin_store *store,
   return slot;
 }
 
-/* Other code has written to the store: from then on no key has a claim to its
- * slot. */
+/* Other code has written to the store: keys may have other slots now, and marks
+ * may be wrong. */
 static void note_writes(kin__replacement *r) {
-  if (!r->is_scattered && r->writes != r->store->writes) {
-    r->is_scattered = true;
-    r->vacant = 0;
-  }
+  r->is_scattered = r->is_scattered || r->writes != r->store->writes;
 }
 
 /* Moves `vacant` to the next slot of the old table that no key claims. New keys
- * take such slots; otherwise each would lengthen the table. Each slot passed
- * costs one of *count. Returns false if *count is used up. */
+ * take such slots; otherwise each would lengthen the table. The old table only
+ * gets longer, whatever other code writes. Each slot passed costs one of
+ * *count. Returns false if *count is used up. */
 static bool find_vacant(kin__replacement *r, uint32_t *count) {
   while (r->vacant < r->limit) {
     if (kin__store_at(&r->other, r->vacant)->object == NULL &&
-        (r->is_scattered ||
-         kin__store_at(r->store, r->vacant)->object == NULL)) {
+        kin__store_at(r->store, r->vacant)->object == NULL) {
       return true;
     }
     r->vacant++;
@@ -111,17 +108,21 @@ static bool find_vacant(kin__replacement *r, uint32_t *count) {
   return true;
 }
 
+/* A key's own slot is taken if the key is listed twice, or if the slot changed
+ * hands because other code writes. */
 static int fill(kin__replacement *r, const kin_object *object) {
   kin_str key = kin_object_key(object);
   uint32_t hash = kin__store_hash(r->store, key);
   uint32_t slot = mark(r, r->store, key, hash);
-  bool is_own = !r->is_scattered && slot != KIN__NO_SLOT;
+  bool is_own =
+      slot < r->limit && kin__store_at(&r->other, slot)->object == NULL;
   if (!is_own) {
     slot = r->vacant < r->limit ? r->vacant : KIN__NO_SLOT;
   }
   /* As long as no other code writes, the same key took a slot that is taken. */
-  if (slot != KIN__NO_SLOT && kin__store_at(&r->other, slot)->object == NULL &&
-      (is_own || kin__store_find(&r->other, key, hash) == KIN__NO_SLOT)) {
+  if (slot != KIN__NO_SLOT &&
+      ((is_own && !r->is_scattered) ||
+       kin__store_find(&r->other, key, hash) == KIN__NO_SLOT)) {
     return kin__store_fill(&r->other, object, hash, slot);
   }
   kin_object *earlier;

@@ -15,8 +15,8 @@
  * the differences, and the old table is freed.
  *
  * - Until it is shown, a replacement is invisible and can be given up.
- * - An object that stays keeps its slot, so a running scan meets it once. It
- *   may lose the slot if other code writes to the store in the meantime.
+ * - An object that stays keeps its slot, so a running scan meets it once. An
+ *   object that other code adds in the meantime may get another slot.
  * - Writes of other code before it is shown are lost, as if they came before a
  *   kin_store_replace. Later writes stay.
  * - Handlers may write to the store: the differences were settled when the
@@ -50,7 +50,8 @@ typedef struct kin__replacement {
   uint32_t vacant; /* the next of them for a new key; limit: none left */
   uint32_t number;
   uint32_t writes;   /* the store's count at the begin */
-  bool is_scattered; /* other code has written: slots and marks may be wrong */
+  bool is_scattered; /* other code has written: keys may have moved, and
+                      * marks may be wrong */
   /* May be set after begin: no handler is told. Then nothing is marked either,
    * so a replacement that is given up leaves no trace. */
   bool is_silent;

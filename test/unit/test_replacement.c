@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -38,6 +39,17 @@ static void put(kin_store *store, const char *key, unsigned version) {
   kin_object_unref(object);
 }
 
+/* The program's own writes, which handlers are taken to know. */
+static void put_own(rig *r, const char *key, unsigned version) {
+  put(r->store, key, version);
+  put(r->log.told, key, version);
+}
+
+static void delete_own(rig *r, const char *key) {
+  (void)kin_store_delete(r->store, kin__cstr(key));
+  (void)kin_store_delete(r->log.told, kin__cstr(key));
+}
+
 /* A store of "<from>" to "<to>" at version 1, known to the handlers. */
 static void rig_begin(rig *r, unsigned from, unsigned to) {
   memset(r, 0, sizeof *r);
@@ -51,8 +63,7 @@ static void rig_begin(rig *r, unsigned from, unsigned to) {
   for (unsigned i = from; i < to; i++) {
     char key[16];
     snprintf(key, sizeof key, "%u", i);
-    put(r->store, key, 1);
-    put(r->log.told, key, 1);
+    put_own(r, key, 1);
   }
 }
 
@@ -129,27 +140,79 @@ static void test_replacement_is_shown_at_once(void **state) {
   rig_end(&r);
 }
 
-/* Objects that stay keep their slots, so that a scan may be continued. */
+/* The slot of "<number>" in the store, or KIN__NO_SLOT. */
+static uint32_t slot_of(const rig *r, unsigned number) {
+  char key[16];
+  snprintf(key, sizeof key, "%u", number);
+  kin_str k = kin__cstr(key);
+  return kin__store_find(r->store, k, kin__store_hash(r->store, k));
+}
+
+/* Slots of "0" to "<count>". */
+static void note_slots(const rig *r, unsigned count, uint32_t *slots) {
+  for (unsigned i = 0; i < count; i++) {
+    slots[i] = slot_of(r, i);
+  }
+}
+
+/* Objects that stay keep their slots, so that a scan may be continued; also if
+ * the program puts or deletes an object while the list is going in. */
 static void test_replacement_keeps_slots(void **state) {
+  (void)state;
+  enum { UNTOUCHED, PUT, PUT_NEW, DELETED, WRITES };
+  for (int write = UNTOUCHED; write < WRITES; write++) {
+    rig r;
+    rig_begin(&r, 0, 100);
+    r.log.is_ahead = write != UNTOUCHED;
+    uint32_t slots[100];
+    note_slots(&r, 100, slots);
+    rig_list(&r, 30, 150, 2);
+    step_until(&r, KIN__REPLACEMENT_FILLING);
+    assert_int_equal(step(&r, 10), 1);
+    if (write == PUT) {
+      put_own(&r, "60", 3);
+    } else if (write == PUT_NEW) {
+      put_own(&r, "120", 3);
+    } else if (write == DELETED) {
+      delete_own(&r, "99");
+    }
+    while (step(&r, 7) > 0) {
+    }
+    for (unsigned i = 30; i < (write == DELETED ? 99 : 100); i++) {
+      assert_int_equal(slot_of(&r, i), slots[i]);
+    }
+    rig_end(&r);
+  }
+}
+
+/* A scan that pauses while the program writes meets what stays just once. */
+static void test_replacement_scan_across_a_write(void **state) {
   (void)state;
   rig r;
   rig_begin(&r, 0, 100);
-  uint32_t slots[100];
-  for (unsigned i = 0; i < 100; i++) {
-    char key[16];
-    snprintf(key, sizeof key, "%u", i);
-    kin_str k = kin__cstr(key);
-    slots[i] = kin__store_find(r.store, k, kin__store_hash(r.store, k));
+  r.log.is_ahead = true;
+  kin_cursor cursor = {0};
+  unsigned met[100] = {0};
+  for (int i = 0; i < 50; i++) {
+    met[atoi(kin_object_key(kin_store_next(r.store, &cursor)).data)]++;
   }
-  rig_list(&r, 30, 150, 2);
+  for (unsigned i = 100; i > 0; i--) { /* in the other order */
+    char key[16];
+    snprintf(key, sizeof key, "%u", i - 1);
+    r.list[r.count++] = object_keyed(NULL, key, 2);
+  }
+  rig_list(&r, 0, 0, 0);
+  step_until(&r, KIN__REPLACEMENT_FILLING);
+  assert_int_equal(step(&r, 10), 1);
+  put_own(&r, "5", 3);
   while (step(&r, 7) > 0) {
   }
-  for (unsigned i = 30; i < 100; i++) {
-    char key[16];
-    snprintf(key, sizeof key, "%u", i);
-    kin_str k = kin__cstr(key);
-    assert_int_equal(kin__store_find(r.store, k, kin__store_hash(r.store, k)),
-                     slots[i]);
+  const kin_object *object;
+  while ((object = kin_store_next(r.store, &cursor)) != NULL) {
+    met[atoi(kin_object_key(object).data)]++;
+  }
+  for (unsigned i = 0; i < 100; i++) {
+    assert_int_equal(met[i], 1);
   }
   rig_end(&r);
 }
@@ -177,10 +240,17 @@ static void swap_content(rig *r, kin__random *random, unsigned version) {
   }
 }
 
+/* Forgets the slots of keys that have left the store. */
+static void forget_gone(const rig *r, unsigned count, uint32_t *slots) {
+  for (unsigned i = 0; i < count; i++) {
+    slots[i] = slot_of(r, i) != KIN__NO_SLOT ? slots[i] : KIN__NO_SLOT;
+  }
+}
+
 /* What others write before it is shown is lost, and told of as gone if it was
  * not in the list; so is a whole content that kin_store_replace has put there
  * meanwhile (ST-02). What they write afterwards stays. Whatever they do, what is
- * told fits. */
+ * told fits, and objects that are there all the time keep their slots. */
 static void test_replacement_between_writes(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -188,6 +258,8 @@ static void test_replacement_between_writes(void **state) {
     rig r;
     rig_begin(&r, 0, 40);
     r.log.is_ahead = true;
+    uint32_t slots[60];
+    note_slots(&r, 60, slots);
     rig_list(&r, 10, 60, 2);
     unsigned written = 0;
     while (!is_shown(&r)) {
@@ -198,17 +270,19 @@ static void test_replacement_between_writes(void **state) {
         if (kin__random_below(&random, 10) == 0) {
           swap_content(&r, &random, 100 + written);
         } else if (kin__random_below(&random, 2) == 0) {
-          put(r.store, key, 100 + written);
-          put(r.log.told, key, 100 + written);
+          put_own(&r, key, 100 + written);
         } else {
-          (void)kin_store_delete(r.store, kin__cstr(key));
-          (void)kin_store_delete(r.log.told, kin__cstr(key));
+          delete_own(&r, key);
         }
         written++;
+        forget_gone(&r, 60, slots);
       }
       assert_int_equal(step(&r, 1), 1);
     }
     assert_int_equal(kin_store_count(r.store), 50);
+    for (unsigned i = 10; i < 60; i++) {
+      assert_true(slots[i] == KIN__NO_SLOT || slots[i] == slot_of(&r, i));
+    }
     while (step(&r, 1) > 0) {
     }
     change_log_assert_folds_to(&r.log, r.store);
@@ -236,8 +310,7 @@ static void test_replacement_does_not_lengthen_the_table(void **state) {
         assert_int_equal(step(&r, 7), 1);
       }
       if (is_written) {
-        put(r.store, "7", 1000 + i);
-        put(r.log.told, "7", 1000 + i);
+        put_own(&r, "7", 1000 + i);
       }
       while (step(&r, 7) > 0) {
       }
@@ -248,6 +321,39 @@ static void test_replacement_does_not_lengthen_the_table(void **state) {
     }
     rig_end(&r);
   }
+}
+
+/* The program deletes an object that is listed, and another that comes later in
+ * the list gets its slot: in the new table the other goes elsewhere, and the
+ * table does not get longer from one replacement to the next. */
+static void test_replacement_of_a_slot_that_changes_hands(void **state) {
+  (void)state;
+  rig r;
+  rig_begin(&r, 0, 10);
+  r.log.is_ahead = true;
+  for (unsigned round = 0; round < 40; round++) {
+    char key[16];
+    snprintf(key, sizeof key, "%u", 100 + round);
+    for (unsigned i = 0; i < 10; i++) {
+      char listed[16];
+      snprintf(listed, sizeof listed, "%u", i);
+      r.list[r.count++] = object_keyed(NULL, listed, 2 + round);
+    }
+    rig_list(&r, 100 + round, 101 + round, 2 + round);
+    step_until(&r, KIN__REPLACEMENT_FILLING);
+    assert_int_equal(step(&r, 5), 1);
+    uint32_t slot = slot_of(&r, 0);
+    delete_own(&r, "0");
+    put_own(&r, key, 1);
+    assert_int_equal(slot_of(&r, 100 + round), slot);
+    while (step(&r, 7) > 0) {
+    }
+    change_log_assert_folds_to(&r.log, r.store);
+    assert_int_equal(kin_store_count(r.store), 11);
+    assert_in_range(kin__slots_limit(&r.store->slots), 11, 13);
+    rig_clear(&r);
+  }
+  rig_end(&r);
 }
 
 /* An index that is added in the meantime covers the list, too. */
@@ -339,8 +445,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_replacement_is_shown_at_once),
       cmocka_unit_test(test_replacement_keeps_slots),
+      cmocka_unit_test(test_replacement_scan_across_a_write),
       cmocka_unit_test(test_replacement_between_writes),
       cmocka_unit_test(test_replacement_does_not_lengthen_the_table),
+      cmocka_unit_test(test_replacement_of_a_slot_that_changes_hands),
       cmocka_unit_test(test_replacement_late_index),
       cmocka_unit_test(test_replacement_given_up),
       cmocka_unit_test(test_replacement_without_memory),
