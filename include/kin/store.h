@@ -223,7 +223,7 @@ KIN_EXTERN bool kin_store_index_ready(const kin_store *store, const char *name);
 
 /** Scans the names of the indices, in the order in which they were added: begin
  * with a zero-initialized cursor. Returns NULL at the end. A name is borrowed
- * until the store's next kin_store_replace. */
+ * until the store is freed, or its informer or controller is closed. */
 KIN_EXTERN const char *kin_store_next_index(const kin_store *store,
                                             kin_cursor *cursor);
 
@@ -265,9 +265,10 @@ KIN_EXTERN size_t kin_store_index_count(const kin_store *store,
 
 /** Scans the distinct values of an index, in no particular order: begin with a
  * zero-initialized cursor. A scan may be paused like one of kin_store_next, but
- * not across a kin_store_replace, which makes the indices anew. Returns false
- * at the end, or if the index does not exist. *value is borrowed until the
- * store changes. */
+ * not across what makes the indices anew: kin_store_replace, REPLACED_ALL of
+ * kin_process_deltas, and a list of the store's controller. Returns false at the
+ * end, or if the index does not exist. *value is borrowed until the store
+ * changes. */
 KIN_EXTERN bool kin_store_index_next_value(const kin_store *store,
                                            const char *name, kin_cursor *cursor,
                                            kin_str *value);

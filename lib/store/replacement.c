@@ -185,9 +185,19 @@ static int add_late_index(kin__replacement *r, bool *is_complete) {
   return err;
 }
 
+/* The program may hold a name of an index: names stay with the store. */
+static void swap_names(kin__index *a, kin__index *b) {
+  for (; a != NULL && b != NULL; a = a->next, b = b->next) {
+    char *name = a->name;
+    a->name = b->name;
+    b->name = name;
+  }
+}
+
 /* Cannot fail: room for the version has been made. */
 static void show(kin__replacement *r) {
   note_writes(r);
+  swap_names(r->store->indices, r->other.indices);
   kin__store_swap(r->store, &r->other);
   kin__store_set_version(r->store, r->version);
   if (r->is_silent) {

@@ -356,7 +356,8 @@ static void test_replacement_of_a_slot_that_changes_hands(void **state) {
   rig_end(&r);
 }
 
-/* An index that is added in the meantime covers the list, too. */
+/* An index that is added in the meantime covers the list, too. Names of indices
+ * that were borrowed before are still good afterwards. */
 static void test_replacement_late_index(void **state) {
   (void)state;
   for (int phase = KIN__REPLACEMENT_TAKING; phase <= KIN__REPLACEMENT_INDEXING;
@@ -366,8 +367,17 @@ static void test_replacement_late_index(void **state) {
     rig_list(&r, 3, 8, 2);
     step_until(&r, (kin__replacement_phase)phase);
     assert_int_equal(add_pointer(r.store, "late", "/metadata/name"), 0);
+    const char *names[2];
+    kin_cursor cursor = {0};
+    for (int i = 0; i < 2; i++) {
+      names[i] = kin_store_next_index(r.store, &cursor);
+    }
     while (step(&r, 1) > 0) {
     }
+    while (kin__replacement_clear_step(&r.replacement, 1)) {
+    }
+    assert_string_equal(names[0], "name");
+    assert_string_equal(names[1], "late");
     assert_true(kin_store_index_ready(r.store, "late"));
     assert_names(r.store, "late", "7", "7");
     assert_names(r.store, "late", "0", "");

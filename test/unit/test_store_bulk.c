@@ -365,7 +365,7 @@ static void test_store_bulk_list_errors(void **state) {
 }
 
 /* TS-07: GetIndexers, which has no order; here it is that of adding, and stays
- * when the content is replaced. */
+ * when the content is replaced, as do the names themselves. */
 static void test_store_bulk_index_names(void **state) {
   (void)state;
   static const char *const names[] = {"user", "name", "a"};
@@ -376,7 +376,10 @@ static void test_store_bulk_index_names(void **state) {
   for (size_t i = 0; i < COUNT_OF(names); i++) {
     assert_int_equal(add_callback(f.store, names[i], emit_users, NULL), 0);
   }
+  kin_cursor before = {0};
+  const char *borrowed = kin_store_next_index(f.store, &before);
   assert_int_equal(replace_users(f.store, "a=x", "1"), 0);
+  assert_string_equal(borrowed, names[0]);
   for (size_t i = 0; i < COUNT_OF(names); i++) {
     assert_string_equal(kin_store_next_index(f.store, &cursor), names[i]);
   }
