@@ -70,7 +70,8 @@ typedef struct kin_process_handlers {
  * gone, as tombstones, then those of each listed object in the order of the
  * list.
  * SYNC_ALL: an update for each object, in no particular order; changes after it
- * in the same item are ignored.
+ * in the same item are ignored. Objects that handlers add meanwhile may be left
+ * out.
  *
  * Errors: KIN_EINVAL (no store, no deltas, an invalid type, a missing object,
  * an informer's store), KIN_EALREADY (called by an index callback of the store),

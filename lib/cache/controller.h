@@ -64,8 +64,10 @@ struct kin_controller {
   kin__replacement replacement;
   bool has_replacement; /* the replacement has content to be freed */
   kin_cursor sync;
-  bool is_resyncing; /* a resync by key is running */
-  uintptr_t resync;  /* the place in the known keys */
+  bool is_resyncing;   /* a resync by key is running */
+  uintptr_t resync;    /* the place in the known keys, which are the store's */
+  uint32_t resync_end; /* of this resync or of `sync`: later slots were added
+                        * after it began */
 
   bool is_popping;    /* changes of the queue are the controller's own */
   bool was_called;    /* the pop has called `process` */

@@ -180,6 +180,7 @@ static bool take_whole(kin_controller *c) {
   if (delta->type == KIN_DELTA_SYNC_ALL) {
     c->phase = KIN__CONTROLLER_SYNCING;
     c->sync = (kin_cursor){0};
+    c->resync_end = kin__slots_limit(&c->store.slots);
   } else {
     c->phase = KIN__CONTROLLER_REPLACING;
     c->has_replacement = true;
@@ -243,8 +244,11 @@ void kin__controller_give_list_up(kin_controller *c) {
 }
 
 void kin__controller_begin_resync(kin_controller *c) {
-  c->resync = c->is_resyncing ? c->resync : 0;
-  c->is_resyncing = true;
+  if (!c->is_resyncing) {
+    c->resync = 0;
+    c->resync_end = kin__slots_limit(&c->store.slots);
+    c->is_resyncing = true;
+  }
   kin__controller_wake(c);
 }
 
@@ -254,7 +258,7 @@ static void resync_some(kin_controller *c) {
     return;
   }
   int left = kin__delta_resync_step(
-      c->queue, &c->resync,
+      c->queue, &c->resync, c->resync_end,
       kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
   if (left == 0) {
     c->is_resyncing = false;
@@ -325,8 +329,9 @@ static bool sync_step(kin_controller *c) {
   kin__slice slice = begin_slice(c);
   while (kin__slice_next(&slice)) {
     c->queue->is_processing = true;
-    bool has_more = kin__handle_deltas_sync_step(
-        &c->store, &c->sync, 1, &c->member.is_closing, &c->timed);
+    bool has_more =
+        kin__handle_deltas_sync_step(&c->store, &c->sync, c->resync_end, 1,
+                                     &c->member.is_closing, &c->timed);
     c->queue->is_processing = false;
     if (c->member.is_closing) {
       return true;

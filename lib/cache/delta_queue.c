@@ -187,12 +187,13 @@ static int sync_known_key(kin_queue *queue, kin_str key) {
   return append(queue, KIN_DELTA_SYNC, (kin_object *)known, 0);
 }
 
-int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, size_t count) {
+int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, uintptr_t end,
+                           size_t count) {
   for (; count > 0; count--) {
     uintptr_t next = *place;
     kin_str key;
     if (queue->known.next == NULL ||
-        !kin__queue_next_known(queue, &next, &key)) {
+        !kin__queue_next_known(queue, &next, &key) || next > end) {
       return 0;
     }
     int err = sync_known_key(queue, key);
@@ -208,7 +209,7 @@ static int delta_resync(kin_queue *queue) {
   kin__keyed *q = &queue->as.keyed;
   uint32_t last = q->fifo.last;
   uintptr_t place = 0;
-  int err = kin__delta_resync_step(queue, &place, SIZE_MAX);
+  int err = kin__delta_resync_step(queue, &place, UINTPTR_MAX, SIZE_MAX);
   if (err != 0) {
     kin__delta_fifo_truncate(&q->fifo, last);
   }

@@ -125,19 +125,18 @@ int kin__handle_deltas_one(kin_store *store,
 /* --- All objects ---------------------------------------------------------- */
 
 bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
-                                  uint32_t count, const bool *is_stopped,
+                                  uint32_t end, uint32_t count,
+                                  const bool *is_stopped,
                                   const kin_process_handlers *handlers) {
-  uint32_t limit = kin__slots_limit(&store->slots);
-  for (; count > 0 && cursor->next < limit && !*is_stopped; count--) {
+  for (; count > 0 && cursor->next < end && !*is_stopped; count--) {
     kin_object *object =
         kin_object_ref(kin__store_at(store, cursor->next++)->object);
     if (object != NULL && handlers->on_update != NULL) {
       handlers->on_update(object, object, handlers->data);
     }
     kin_object_unref(object);
-    limit = kin__slots_limit(&store->slots);
   }
-  return cursor->next < limit && !*is_stopped;
+  return cursor->next < end && !*is_stopped;
 }
 
 static int replace_all(kin_store *store, const kin_process_handlers *handlers,
@@ -162,9 +161,9 @@ static void sync_all(const kin_store *store,
                      const kin_process_handlers *handlers) {
   static const bool is_stopped = false;
   kin_cursor cursor = {0};
-  while (kin__handle_deltas_sync_step(store, &cursor, UINT32_MAX, &is_stopped,
-                                      handlers)) {
-  }
+  uint32_t end = kin__slots_limit(&store->slots);
+  (void)kin__handle_deltas_sync_step(store, &cursor, end, UINT32_MAX,
+                                     &is_stopped, handlers);
 }
 
 static int check(const kin_store *store, const kin_process_handlers *handlers,

@@ -25,10 +25,13 @@ int kin__handle_deltas_one(kin_store *store,
                            const kin_process_handlers *handlers,
                            const kin_delta *delta, bool is_initial);
 
-/* Processes SYNC_ALL for the next `count` slots. Returns whether any is left. A
- * handler may set *is_stopped: then no other handler is called. */
+/* Processes SYNC_ALL for the next `count` slots. Returns whether any is left
+ * below `end`, the limit of the store's slots when the SYNC_ALL began: what
+ * handlers add behind `end` is no part of it. A handler may set *is_stopped:
+ * then no other handler is called. */
 bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
-                                  uint32_t count, const bool *is_stopped,
+                                  uint32_t end, uint32_t count,
+                                  const bool *is_stopped,
                                   const kin_process_handlers *handlers);
 
 #endif /* KIN_CACHE_PROCESS_H */

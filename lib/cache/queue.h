@@ -222,7 +222,8 @@ kin_str kin__record_key(const kin__record *record);
  * list up, clear has_list.
  *
  * kin__delta_delete_unlisted and kin__delta_resync_step check up to `count`
- * keys and return 1 if more are left. *place is 0 at first. Errors: those of
+ * keys and return 1 if more are left. *place is 0 at first. A resync also ends
+ * before the first key whose place exceeds `end`. Errors: those of
  * kin_queue_replace; the call may be repeated. */
 void kin__delta_begin_list(kin_queue *queue);
 /* Inside the processing of an item of the first list: it will be put back, and
@@ -232,7 +233,8 @@ void kin__delta_retry_initial(kin_queue *queue);
 int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
                            bool is_ready);
 int kin__delta_delete_unlisted(kin_queue *queue, size_t count);
-int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, size_t count);
+int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, uintptr_t end,
+                           size_t count);
 
 /* kin_queue_replace of an in-order queue without known objects, in steps:
  * begin, add each object, end. Until its end a list belongs to the caller, and

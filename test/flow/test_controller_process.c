@@ -317,6 +317,42 @@ static void test_controller_big_lists(void **state) {
   check_big_lists(CW_DELTA);
 }
 
+static void add_in_update(change_log *log) {
+  cw_world *w = log->data;
+  char key[32];
+  snprintf(key, sizeof key, "n/new%u", log->updates);
+  kin_object *object = object_keyed(&w->vh.memory.allocator, key, 1);
+  assert_int_equal(kin_store_put(kin_controller_store(w->controller), object),
+                   0);
+  kin_object_unref(object);
+}
+
+/* PD-04: a handler that adds an object for each that is resynced sees the end of
+ * the resync, whose slices go on: what is added is no part of it. */
+static void test_controller_resync_ends(void **state) {
+  (void)state;
+  enum { COUNT = 3000 };
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    big_source source;
+    kin_lister_watcher lister;
+    use_big_source(&w, &source, &lister);
+    w.options.resync_ms = 600000;
+    w.log.is_terse = true;
+    w.log.is_ahead = true;
+    assert_int_equal(cw_open(&w), 0);
+    feed_list(&w, &source, 0, COUNT, 10);
+    run_in_steps(&w);
+    assert_int_equal(w.log.adds, COUNT);
+    w.log.during = add_in_update;
+    script_advance(&w.vh.script, 650000);
+    assert_int_equal(w.log.updates, COUNT);
+    assert_int_equal(kin_store_count(w.store), 2 * COUNT);
+    cw_finish(&w);
+  }
+}
+
 static int refuse_last(const kin_object *in, kin_object_builder *out,
                        void *data) {
   (void)out;
@@ -617,6 +653,7 @@ int main(void) {
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_big_lists),
+      cmocka_unit_test(test_controller_resync_ends),
       cmocka_unit_test(test_controller_big_list_given_up),
       cmocka_unit_test(test_controller_list_has_a_bad_key),
       cmocka_unit_test(test_controller_own_queue_is_replaced),

@@ -209,6 +209,30 @@ static void test_process_sync_all(void **state) {
   run_end(&r);
 }
 
+/* PD-04: what handlers add during a resync is no part of it; otherwise a handler
+ * that adds would never see the end. */
+static void add_in_handler(change_log *log) {
+  char key[16];
+  snprintf(key, sizeof key, "new%u", log->calls);
+  kin_object *object = object_keyed(NULL, key, 100);
+  assert_int_equal(kin_store_put(log->data, object), 0);
+  kin_object_unref(object);
+}
+
+static void test_process_sync_all_ends(void **state) {
+  (void)state;
+  run r;
+  run_begin(&r, RIG_IN_ORDER, NULL);
+  run_do(&r, "A:a@1 A:b@2");
+  change_log_expect(&r.log, "A:a@1 A:b@2");
+  r.log.during = add_in_handler;
+  r.log.data = r.store;
+  run_do(&r, "S");
+  change_log_expect(&r.log, "U:a@1>1 U:b@2>2");
+  assert_int_equal(kin_store_count(r.store), 4);
+  run_end(&r);
+}
+
 /* client-go TestStoreResourceVersion; PD-05, TS-10, ST-04, ST-07: what each
  * change makes of the store's version. */
 static void test_process_store_version(void **state) {
@@ -580,6 +604,7 @@ int main(void) {
       cmocka_unit_test(test_process_failing_store),
       cmocka_unit_test(test_process_without_memory),
       cmocka_unit_test(test_process_sync_all),
+      cmocka_unit_test(test_process_sync_all_ends),
       cmocka_unit_test(test_process_store_version),
       cmocka_unit_test(test_process_objects_without_version),
       cmocka_unit_test(test_process_replaced_all),

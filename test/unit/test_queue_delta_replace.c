@@ -169,7 +169,7 @@ static void test_queue_delta_resync_in_steps(void **state) {
     size_t count = 0;
     int left = 1;
     while (left == 1) {
-      left = kin__delta_resync_step(rig.queue, &place, step);
+      left = kin__delta_resync_step(rig.queue, &place, UINTPTR_MAX, step);
       count = count + step < 3 ? count + step : 3;
       assert_int_equal(kin_queue_count(rig.queue), count);
     }
