@@ -184,13 +184,13 @@ static int check(const kin_heap *heap, kin_str key, const void *item) {
 }
 
 int kin_heap_put(kin_heap *heap, kin_str key, void *item, void **old) {
+  if (old != NULL) {
+    *old = NULL;
+  }
   if (heap == NULL) {
     return KIN_EINVAL;
   }
   key = kin__str_given(key);
-  if (old != NULL) {
-    *old = NULL;
-  }
   int err = check(heap, key, item);
   if (err != 0) {
     return err;

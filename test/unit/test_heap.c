@@ -409,6 +409,10 @@ static void test_heap_bad_input(void **state) {
   assert_int_equal(kin_heap_put(f.heap, KIN__LIT("foo"), NULL, &old),
                    KIN_EINVAL);
   assert_null(old);
+  old = &f;
+  assert_int_equal(kin_heap_put(NULL, KIN__LIT("foo"), number(1), &old),
+                   KIN_EINVAL);
+  assert_null(old);
   assert_int_equal(kin_heap_put_new(f.heap, KIN__LIT("bar"), NULL), KIN_EINVAL);
   assert_int_equal(put(&f, "", 1), KIN_EKEY);
   assert_int_equal(put_new(&f, "", 1), KIN_EKEY);
