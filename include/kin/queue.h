@@ -140,7 +140,8 @@ KIN_EXTERN int kin_queue_update(kin_queue *queue, const kin_object *object);
  * number).
  * delta: ignored if neither the queue nor the known objects have the key; if
  * asking the known objects fails, they count as having it. Of two deletions in
- * a row one stays: the older, unless it is a tombstone.
+ * a row one stays: the older, unless it is a tombstone. An error of the
+ * transform counts as a first change.
  * in order: always queued, and an error counts as a first change. */
 KIN_EXTERN int kin_queue_delete(kin_queue *queue, const kin_object *object);
 
