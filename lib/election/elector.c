@@ -177,8 +177,12 @@ static void tell_failure(kin_leader_elector *elector, kin_error_event *event) {
 static void on_response(const kin_response *response, void *data) {
   kin_leader_elector *elector = data;
   elector->request = NULL;
+  bool is_wanted = kin__elector_wants_answer(&elector->machine);
   int code = take_answer(elector, response);
   wake(elector);
+  if (!is_wanted) {
+    return; /* `problem` may be the cause of the end, which is not told yet */
+  }
   if (code == 0) {
     elector->failures_in_row = 0;
     elector->problem[0] = '\0';
@@ -328,6 +332,8 @@ static void tell_stopped(kin_leader_elector *elector) {
                           .had_led = elector->machine.had_led,
                           .message = message};
   stop.code = describe_end(elector, message, sizeof message);
+  elector->failures_in_row = 0; /* of this run */
+  elector->problem[0] = '\0';
   kin__put_on_one_line(message);
   elector->lost += stop.had_led && elector->machine.end != KIN__ELECTOR_STOPPED;
   kin__log_write(env->log, KIN_LOG_INFO, "leader election: %s %s: %s",

@@ -407,6 +407,48 @@ static void test_renew_silence(void **state) {
   assert_int_equal(script_open_requests(&w->vh.script), 0);
 }
 
+/* The end tells the last failure also if a request is in flight then. */
+static void test_renew_silence_is_the_cause(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1990);
+  w->is_silent = true;
+  ew_pass(w, 10); /* a renewal is sent */
+  w->is_silent = false;
+  for (int i = 0; i < 2; i++) {
+    w->refuse = 500;
+    assert_true(ew_answer(w));
+  }
+  w->is_silent = true;
+  ew_pass(w, 10000);
+  assert_string_equal(w->candidates[0].message,
+                      "the lease was not renewed in time: PUT " EW_PATH
+                      "/l: no answer in time");
+}
+
+/* The failures of another run are not in a row with those before, also if the
+ * run is stopped while a request is in flight. */
+static void test_attempts_of_two_runs(void **state) {
+  election_world *w = *state;
+  ew_candidate *candidate = &w->candidates[0];
+  ew_begin(w, 0);
+  w->refuse = 500;
+  ew_pass(w, 10);
+  assert_int_equal(candidate->attempt, 1);
+  w->is_silent = true;
+  ew_pass(w, 5000);
+  assert_int_equal(script_open_requests(&w->vh.script), 1);
+  assert_int_equal(kin_leader_elector_stop(candidate->elector), 0);
+  ew_pass(w, 10);
+  assert_int_equal(kin_leader_elector_start(candidate->elector), 0);
+  w->is_silent = false;
+  for (uint32_t attempt = 1; attempt <= 2; attempt++) {
+    w->refuse = 500;
+    ew_pass(w, attempt == 1 ? 10 : 5000);
+    assert_int_equal(candidate->attempt, attempt);
+  }
+}
+
 /* An answer that took too long does not make a leader: another one may have
  * taken the lease since the request was sent. */
 static void test_late_answer(void **state) {
@@ -901,6 +943,8 @@ int main(void) {
       WORLD_TEST(test_renew_slow),
       WORLD_TEST(test_renew_deadline),
       WORLD_TEST(test_renew_silence),
+      WORLD_TEST(test_renew_silence_is_the_cause),
+      WORLD_TEST(test_attempts_of_two_runs),
       WORLD_TEST(test_late_answer),
       WORLD_TEST(test_answer_after_the_deadline),
       WORLD_TEST(test_overtaken),

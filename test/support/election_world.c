@@ -63,6 +63,7 @@ static void on_error(kin_error_event *event, void *data) {
   assert_true(event->code < 0);
   assert_int_not_equal(event->error_class, KIN_CLASS_NONE);
   candidate->code = event->code;
+  candidate->attempt = event->attempt;
   snprintf(candidate->message, sizeof candidate->message, "%s", event->message);
   tell(candidate, "error(%d) ", event->status);
 }

@@ -24,6 +24,7 @@ typedef struct ew_candidate {
   int calls;
   int code; /* of the last error, or end of a run */
   char message[600];
+  uint32_t attempt; /* of the last error */
   int closed;
 } ew_candidate;
 
