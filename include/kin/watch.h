@@ -51,8 +51,10 @@ typedef void (*kin_watch_event_cb)(const kin_watch_event *event, void *data);
 
 /** Called for each failure that is followed by another attempt, and for objects
  * over a limit as kin_error_cb says; an event callback. Objects that are not
- * told of when the watch ends are told of right before the end. The callback may
- * answer through the event. */
+ * told of when the watch ends are told of right before the end. The callback
+ * may answer through the event. KIN_STOP ends the watch without an ERROR event;
+ * if the watch has ended normally and on_end is still to come, on_end gets the
+ * code of the failure, too. */
 typedef void (*kin_watch_error_cb)(kin_error_event *event, void *data);
 
 /** Called once when a watch has ended by itself; an event callback. Nothing

@@ -34,7 +34,8 @@ void kin__failure_from_status(kin__failure *failure, const kin__status *status,
                               int64_t retry_after_s, const char *what);
 
 /* True for an event that has no place in the order of versions: it has no
- * version or no name, its type is unknown, or it is no event at all. */
+ * version or no name, its type is unknown, or it is no event at all. To be
+ * asked about a granted watch only: its codes have other causes before that. */
 bool kin__failure_is_misplaced(const kin__failure *failure);
 
 /* For an unreadable body, or for lack of memory: `code` is KIN_EJSON,

@@ -146,9 +146,13 @@ static void end(kin_retry_watcher *watcher, const kin__failure *failure,
   wake(watcher);
 }
 
+/* A watch that was not granted had no events. KIN_EINVAL is then about the
+ * request (there is no kubeconfig, or `modify` failed). */
 static void on_ended(kin_feed *feed, const kin__failure *failure) {
   kin_retry_watcher *watcher = watcher_of(feed);
-  if (failure == NULL || !kin__failure_is_misplaced(failure)) {
+  bool is_misplaced =
+      failure != NULL && feed->is_granted && kin__failure_is_misplaced(failure);
+  if (!is_misplaced) {
     end(watcher, failure, failure != NULL);
     return;
   }
@@ -158,7 +162,8 @@ static void on_ended(kin_feed *feed, const kin__failure *failure) {
   end(watcher, &internal, true);
 }
 
-/* A task of its own calls this, so it may come late. */
+/* A task of its own calls this, so it may come late: KIN_STOP counts also after
+ * a regular end that is not told yet. */
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin_retry_watcher *watcher = watcher_of(feed);
   bool is_over = watcher->has_ended && !watcher->is_end_due;
@@ -167,7 +172,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
   }
   watcher->options.on_error(event, watcher->options.data);
   bool is_stopped = event->answer == KIN_STOP && !watcher->member.is_closing;
-  if (is_stopped && !watcher->has_ended) {
+  if (is_stopped && watcher->end.code == 0) {
     kin__failure failure = {.code = event->code};
     snprintf(failure.message, sizeof failure.message, "on_error stopped it");
     end(watcher, &failure, false);

@@ -512,6 +512,24 @@ static void close_at_report(watch_log *log) {
   }
 }
 
+static void send_large(retry_world *w, const char *format) {
+  char frame[512];
+  snprintf(frame, sizeof frame, format, "");
+  assert_true(rw_send(w, frame));
+}
+
+/* The next report is a second away. */
+static void open_with_report(retry_world *w) {
+  rw_init(w, "5", 0);
+  w->options.without_retry = true;
+  w->resource.max_object_bytes = 200;
+  w->log.data = w;
+  assert_int_equal(rw_try_open(w), 0);
+  rw_head(w);
+  send_large(w, LARGE("a"));
+  watch_log_expect(&w->log, "! A:a@6 ");
+}
+
 /* Reports of cut objects come a second apart; the end does not wait for that,
  * so what is not reported yet comes right before it. on_error may pause or
  * close the watcher there. */
@@ -522,19 +540,9 @@ static void test_retry_watcher_reports_before_the_end(void **state) {
   static const char *const expected[] = {"! end:0 ", "! ", "! closed "};
   for (int how = 0; how < 3; how++) {
     retry_world w;
-    rw_init(&w, "5", 0);
-    w.options.without_retry = true;
-    w.resource.max_object_bytes = 200;
+    open_with_report(&w);
     w.log.then = then[how];
-    w.log.data = &w;
-    assert_int_equal(rw_try_open(&w), 0);
-    rw_head(&w);
-    char frame[512];
-    snprintf(frame, sizeof frame, LARGE("a"), "");
-    assert_true(rw_send(&w, frame));
-    watch_log_expect(&w.log, "! A:a@6 ");
-    snprintf(frame, sizeof frame, LARGE("b"), "");
-    assert_true(rw_send(&w, frame));
+    send_large(&w, LARGE("b"));
     watch_log_expect(&w.log, "A:b@6 ");
     rw_end(&w);
     watch_log_expect(&w.log, expected[how]);
@@ -543,6 +551,32 @@ static void test_retry_watcher_reports_before_the_end(void **state) {
       script_run(&w.vh.script);
       watch_log_expect(&w.log, "end:0 ");
     }
+    rw_finish(&w);
+  }
+}
+
+/* KIN_STOP has an effect also after a normal end: right before that is told, or
+ * while events still wait. */
+static void test_retry_watcher_stopped_after_the_end(void **state) {
+  (void)state;
+  for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+    retry_world w;
+    open_with_report(&w);
+    w.log.answer = KIN_STOP;
+    if (is_waiting) {
+      kin_retry_watcher_pause(w.watcher);
+    }
+    send_large(&w, LARGE("b"));
+    watch_log_expect(&w.log, is_waiting ? "" : "A:b@6 ");
+    rw_end(&w);
+    if (is_waiting) {
+      script_advance(&w.vh.script, 1000);
+      watch_log_expect(&w.log, "! ");
+      kin_retry_watcher_resume(w.watcher);
+      script_run(&w.vh.script);
+    }
+    watch_log_expect(&w.log,
+                     is_waiting ? "A:b@6 end:ETOOBIG " : "! end:ETOOBIG ");
     rw_finish(&w);
   }
 }
@@ -579,6 +613,31 @@ static void test_retry_watcher_without_retry(void **state) {
     rw_expect_none(&w);
     assert_int_equal(w.vh.script.request_count, 1);
     watch_log_expect(&w.log, expected[i]);
+    rw_finish(&w);
+  }
+}
+
+static int refuse_to_modify(kin_request_options *options, void *data) {
+  (void)options;
+  (void)data;
+  return KIN_EINVAL;
+}
+
+/* A watch that was not granted had no misplaced event: there is no kubeconfig,
+ * or `modify` failed. */
+static void test_retry_watcher_not_granted(void **state) {
+  (void)state;
+  for (int is_sent = 0; is_sent < 2; is_sent++) {
+    retry_world w;
+    rw_init(&w, "5", 0);
+    w.options.without_retry = true;
+    w.resource.modify = is_sent ? NULL : refuse_to_modify;
+    assert_int_equal(rw_try_open(&w), 0);
+    if (is_sent) {
+      script_break(&w.vh.script, "watch=true", KIN_EINVAL, KIN_CLASS_AUTH);
+    }
+    script_run(&w.vh.script);
+    watch_log_expect(&w.log, "E:0/ end:EINVAL ");
     rw_finish(&w);
   }
 }
@@ -630,7 +689,9 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_stopped_by_on_error),
       cmocka_unit_test(test_retry_watcher_waits_only_before_a_request),
       cmocka_unit_test(test_retry_watcher_reports_before_the_end),
+      cmocka_unit_test(test_retry_watcher_stopped_after_the_end),
       cmocka_unit_test(test_retry_watcher_without_retry),
+      cmocka_unit_test(test_retry_watcher_not_granted),
       cmocka_unit_test(test_retry_watcher_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
