@@ -80,12 +80,12 @@ static void refuse_content(kin_feed *feed, const kin__response_head *head) {
   kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
 }
 
-/* Without memory the message is cut. */
-static void keep_error_body(kin__http_source *source, const char *bytes,
-                            size_t length) {
+/* Errors: KIN_ENOMEM. */
+static int keep_error_body(kin__http_source *source, const char *bytes,
+                           size_t length) {
   size_t room = MAX_ERROR_BODY - source->pending->error_body.length;
-  (void)kin__buf_append(&source->pending->error_body, bytes,
-                        length < room ? length : room);
+  return kin__buf_append(&source->pending->error_body, bytes,
+                         length < room ? length : room);
 }
 
 static kin_str body_of(const kin__http_source *source) {
@@ -147,29 +147,26 @@ static bool has_status_body(const kin__http_source *source) {
          source->pending->status_seen == KIN__STATUS_HAS_BEGUN;
 }
 
-/* An error in a 200's body (RE-03). False: no error, or not complete. */
-static bool read_status_body(const kin__http_source *source,
+/* The failure that a Status in a 200's body is (RE-03). KIN_EUNEXPECTED: the
+ * Status is no error, or not complete. */
+static void read_status_body(const kin__http_source *source, const char *what,
                              kin__failure *failure) {
   kin__status status;
-  char what[256];
-  kin_str body = body_of(source);
-  if (kin__status_parse(&status, source->env->allocator, body) != 0 ||
-      !status.is_failure) {
-    return false;
+  int err = kin__status_parse(&status, source->env->allocator, body_of(source));
+  if (err == 0 && status.is_failure) {
+    kin__failure_from_status(failure, &status, source->retry_after_s, what);
+  } else {
+    kin__failure_from_code(failure, err != 0 ? err : KIN_EUNEXPECTED, what, "");
   }
-  kin__feed_describe(source->feed, what, sizeof what);
-  kin__failure_from_status(failure, &status, source->retry_after_s, what);
-  return true;
 }
 
 /* Such an error ends the answer even if the response goes on. */
 static void end_with_status(kin__http_source *source) {
   kin__failure failure;
-  if (read_status_body(source, &failure)) {
-    kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
-  } else {
-    kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
-  }
+  char what[256];
+  kin__feed_describe(source->feed, what, sizeof what);
+  read_status_body(source, what, &failure);
+  kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
 }
 
 /* Whether the bytes belong to a Status in place of the list or watch, as far as
@@ -188,16 +185,21 @@ static bool take_status_body(kin__http_source *source, const char *bytes,
   if (!has_status_body(source)) {
     return false;
   }
+  int err = 0;
   if (source->pending->error_body.length == 0) {
-    keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
+    err = keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
   }
   bool has_ended = false;
   bytes += used;
   length -= used;
   length = kin__status_ends(&source->pending->status_rest, bytes, length,
                             &has_ended);
-  keep_error_body(source, bytes, length);
-  if (has_ended) {
+  if (err == 0) {
+    err = keep_error_body(source, bytes, length);
+  }
+  if (err != 0) {
+    kin__feed_give_up(source->feed, err, "");
+  } else if (has_ended) {
     end_with_status(source);
   } else if (source->pending->error_body.length == MAX_ERROR_BODY) {
     kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
@@ -231,7 +233,8 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
     return;
   }
   if (source->http_status != 200) {
-    keep_error_body(source, bytes, length);
+    /* Without memory the message is cut. */
+    (void)keep_error_body(source, bytes, length);
     if (source->pending->error_body.length == MAX_ERROR_BODY) {
       break_error_response(source);
     }
@@ -295,10 +298,10 @@ static bool read_failure(const kin__http_source *source, const char *what,
     kin__failure_from_exchange(failure, error);
   } else if (source->http_status != 200) {
     read_error_response(source, failure);
-  } else if (!has_status_body(source)) {
+  } else if (has_status_body(source)) {
+    read_status_body(source, what, failure);
+  } else {
     return false;
-  } else if (!read_status_body(source, failure)) {
-    kin__failure_from_code(failure, KIN_EUNEXPECTED, what, "");
   }
   return true;
 }

@@ -642,6 +642,27 @@ static void test_retry_watcher_not_granted(void **state) {
   }
 }
 
+/* Every allocation fails once: a Status in a 200's body that cannot be read for
+ * lack of memory is not taken for a misplaced event. */
+static bool run_status_without_memory(size_t fail_at) {
+  retry_world w;
+  rw_init(&w, "5", fail_at);
+  if (rw_try_open(&w) == 0) {
+    rw_respond(&w, 200, RW_STATUS("500", "InternalError"));
+    script_advance(&w.vh.script, 60000);
+    assert_null(strstr(w.log.text, "end"));
+    assert_int_equal(script_open_requests(&w.vh.script), 1);
+  }
+  bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+  rw_finish(&w);
+  return has_failed;
+}
+
+static void test_retry_watcher_status_without_memory(void **state) {
+  (void)state;
+  fail_alloc_sweep(run_status_without_memory, 0);
+}
+
 static void expect_state(const retry_world *w, kin_state state,
                          bool has_synced) {
   kin_status status = KIN_STATUS_INIT;
@@ -692,6 +713,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_stopped_after_the_end),
       cmocka_unit_test(test_retry_watcher_without_retry),
       cmocka_unit_test(test_retry_watcher_not_granted),
+      cmocka_unit_test(test_retry_watcher_status_without_memory),
       cmocka_unit_test(test_retry_watcher_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
