@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "support/tls_world.h"
+#include "transport/core.h"
 
 typedef enum call {
   CALL_SOCKET,
@@ -216,6 +217,50 @@ static void test_tls_syscalls_poll(void **state) {
   tls_world_close(&t);
 }
 
+/* The question to a silent server: a call that fails for want of something on
+ * this host shows nothing of the server, and the watch stays. */
+static void test_tls_syscalls_probe(void **state) {
+  (void)state;
+  static const struct {
+    call which;
+    int error;
+  } rows[] = {{CALL_SOCKET, EMFILE},        {CALL_SOCKET, ENFILE},
+              {CALL_SOCKET, ENOBUFS},       {CALL_SOCKET, ENOMEM},
+              {CALL_CONNECT, ENOMEM},       {CALL_CONNECT, ENOBUFS},
+              {CALL_CONNECT, EADDRNOTAVAIL}};
+  static const tls_reply watched = {
+      .bytes =
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"};
+  tls_world t;
+  fail_at = 0;
+  tls_world_init(&t, &watched, 1, 0);
+  t.probe_silence_ms = 30000;
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  fetch watch = {.world = &t.w};
+  assert_int_equal(fetch_start(&watch, &t.w, "/x", true), 0);
+  WORLD_UNTIL(&t.w, watch.bodies == 1);
+  const kin__probe *probe = &t.w.transport->probe;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    failing = rows[i].which;
+    error = rows[i].error;
+    calls = 0;
+    fail_at = 1;
+    world_advance(&t.w, t.probe_silence_ms);
+    WORLD_UNTIL(&t.w, !probe->is_waiting);
+    world_run_tasks(&t.w);
+    assert_int_equal(calls, 1);
+    assert_int_equal(watch.ends, 0);
+  }
+  failing = CALL_CONNECT;
+  error = ENETUNREACH;
+  calls = 0;
+  world_advance(&t.w, t.probe_silence_ms);
+  fetch_until_end(&watch);
+  assert_int_equal(watch.error.code, KIN_ETIMEDOUT);
+  fetch_finish(&watch);
+  tls_world_close(&t);
+}
+
 int main(void) {
   tls_server_hook = on_server;
   const struct CMUnitTest tests[] = {
@@ -223,6 +268,7 @@ int main(void) {
       cmocka_unit_test(test_tls_syscalls_receive),
       cmocka_unit_test(test_tls_syscalls_send),
       cmocka_unit_test(test_tls_syscalls_poll),
+      cmocka_unit_test(test_tls_syscalls_probe),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tls_pki_finish();
