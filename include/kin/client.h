@@ -118,7 +118,9 @@ typedef struct kin_client_options {
    * reading that takes long, because the pool is busy or a file system does not
    * answer, delays a request by a second: then the token that was read before is
    * used, until the reading ends. The same holds for the certificates of the
-   * server and of a proxy, a second each. */
+   * server and of a proxy, a second each. But what has been refused is not used
+   * again meanwhile: after a 401, or a failure of TLS, a request that needs the
+   * files looked at waits for up to connect_timeout_ms, and then fails. */
 
   /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has

@@ -295,6 +295,8 @@ static void on_worked(uv_work_t *work, int status) {
   kin__tls_context *context = KIN__CONTAINER_OF(work, kin__tls_context, work);
   kin__net *net = context->net;
   context->is_working = false;
+  /* A refusal during the work is about the files before: one more look. */
+  context->is_refused = context->is_refused && context->is_suspect;
   if (context->is_closing) {
     if (status == 0) {
       SSL_CTX_free(context->build.context);
@@ -324,9 +326,10 @@ static bool is_due(const kin__tls_context *context, uint32_t interval_ms) {
          kin__net_now_ms(context->net) - context->checked_ms >= interval_ms;
 }
 
-/* Not if it lacks a pair that was given. */
+/* Not if it lacks a pair that was given, or was refused. */
 bool kin__tls_context_is_usable(const kin__tls_context *context) {
-  return context->ctx != NULL && !context->has_next && !context->is_pair_new;
+  return context->ctx != NULL && !context->has_next && !context->is_pair_new &&
+         !context->is_refused;
 }
 
 static bool is_slow(const kin__tls_context *context) {
@@ -336,9 +339,10 @@ static bool is_slow(const kin__tls_context *context) {
 
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
                              uint32_t interval_ms) {
-  bool lacks_pair = context->ctx != NULL && context->is_working &&
-                    context->is_pair_new; /* it may have come meanwhile */
-  if (!waiter->is_served || context->has_next || lacks_pair) {
+  /* A pair, or a refusal, may have come meanwhile. */
+  bool must_wait = context->ctx != NULL && context->is_working &&
+                   !kin__tls_context_is_usable(context);
+  if (!waiter->is_served || context->has_next || must_wait) {
     if (!context->is_working && is_due(context, interval_ms)) {
       start_work(context, context->ctx == NULL || context->is_suspect);
     }
@@ -370,6 +374,7 @@ int kin__tls_context_set_pair(kin__tls_context *context,
 
 void kin__tls_context_suspect(kin__tls_context *context) {
   context->is_suspect = true;
+  context->is_refused = true;
   drop_session(context);
 }
 

@@ -70,7 +70,9 @@ typedef struct kin__tls_context {
                      * older one are not kept */
   SSL_SESSION *session; /* the last session that ctx got, or NULL */
   uint64_t checked_ms;  /* when the files were last looked at */
-  bool is_suspect;      /* a connection has failed since then */
+  bool is_suspect;      /* the next build is forced */
+  bool is_refused; /* a connection has failed, and no look that began later at
+                    * the files has ended */
   bool is_closing;
   int code; /* the error while ctx is NULL */
   char reason[KIN__TLS_REASON_SIZE];
@@ -102,7 +104,8 @@ void kin__tls_context_free(kin__tls_context *context);
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
                              uint32_t interval_ms);
 
-/* Whether ctx stays good while a newer one is built. */
+/* Whether ctx stays good while a newer one is built. It does not after
+ * kin__tls_context_suspect, until the files have been looked at. */
 bool kin__tls_context_is_usable(const kin__tls_context *context);
 
 /* Gives the client's certificate and key, PEM, copied; both NULL: none. They

@@ -690,6 +690,50 @@ static void test_tls_files_busy_pool_and_new_pair(void **state) {
   check_busy_pool_and_new_pair(true);
 }
 
+/* A pair that the server has refused is not presented again while the files
+ * wait to be looked at, nor is the authority in hand used once TLS has failed.
+ * So it is for a request that waits already. */
+static void check_busy_pool_and_refused_pair(bool is_refused_late) {
+  static const tls_reply keep = {HELLO, 0, TLS_KEEP};
+  tls_world t;
+  pair_files files;
+  pair pairs[2] = {make_pair(0), make_pair(1)};
+  open_with_pair(&t, &files, &pairs[0], &keep, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  write_pair(&files, &pairs[1]);
+  kin__tls_context *context = t.w.transport->tls;
+  kin__pool_finish(&t.w.transport->pool);
+  if (!is_refused_late) {
+    kin__tls_context_suspect(context);
+  }
+  world_advance(&t.w, KIN__TLS_CHECK_INTERVAL_MS);
+  pool_plug plug;
+  plug_open(&plug, &t.w.loop);
+  fetch f = {.world = &t.w};
+  assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+  world_run_tasks(&t.w);
+  if (is_refused_late) {
+    kin__tls_context_suspect(context);
+  }
+  world_advance(&t.w, 2 * KIN__PATIENCE_MS);
+  assert_int_equal(f.exchange->state, KIN__EXCHANGE_WAITING);
+  plug_pull(&plug);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  assert_int_equal(context->edition, 1);
+  fetch_finish(&f);
+  tls_world_close(&t);
+  plug_close(&plug);
+  finish_pair(&pairs[0]);
+  finish_pair(&pairs[1]);
+}
+
+static void test_tls_files_busy_pool_and_refused_pair(void **state) {
+  (void)state;
+  check_busy_pool_and_refused_pair(false);
+  check_busy_pool_and_refused_pair(true);
+}
+
 /* Closing waits for the pool, whether the work has begun or not. */
 static void test_tls_files_close_while_building(void **state) {
   (void)state;
@@ -733,6 +777,7 @@ int main(void) {
       cmocka_unit_test(test_tls_files_wait),
       cmocka_unit_test(test_tls_files_busy_pool),
       cmocka_unit_test(test_tls_files_busy_pool_and_new_pair),
+      cmocka_unit_test(test_tls_files_busy_pool_and_refused_pair),
       cmocka_unit_test(test_tls_files_close_while_building),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
