@@ -34,12 +34,15 @@ extern "C" {
  * at the time of the fork.
  *
  * While a watch is open and no byte has come for 30 s on any connection, the
- * client asks the server for /version. If the server does not answer within
- * 10 s, or within a shorter response_timeout_ms or connect_timeout_ms, the
- * client gives up the silent watches and opens them anew; so it does if a
- * look-up of the server's name has begun and brings no answer in that time. A
- * question that waits for this host so long, for a file or for a thread of
- * libuv's pool, shows nothing: the server is asked again 30 s later. */
+ * client asks the server for /version. The client gives up the silent watches,
+ * and opens them anew, in three cases. The server does not answer within 10 s
+ * or a shorter response_timeout_ms. A new connection fails, or a step of it
+ * takes longer than connect_timeout_ms, or 20 s if that is shorter. Two
+ * look-ups of the server's name, one after the other, each bring nothing within
+ * 10 s or a shorter connect_timeout_ms; an error of the resolver is an answer.
+ * A question that waits for this host so long, for a file or for a thread of
+ * libuv's pool, or that fails for want of descriptors, local ports or memory,
+ * shows nothing: the server is asked again 30 s later. */
 typedef struct kin_client kin_client;
 
 /** One extra attribute of the impersonated user. */

@@ -63,7 +63,7 @@ void kin__exchange_cancel_all(kin__transport *transport);
  * or NULL. Its head must have come, it must not be paused, and its socket must
  * have no input. `has_more`: the round is not over. */
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
-                                         uint64_t round, uint64_t since_ms,
+                                         uint32_t round, uint64_t since_ms,
                                          bool *has_more);
 /* The task's step: one exchange of transport->outdated. A watch is opened anew.
  * Any other request that has been sent goes on to its end, and its connection

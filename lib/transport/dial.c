@@ -98,12 +98,27 @@ static void fail_attempt(attempt *a, int code) {
   a->code = code;
 }
 
-bool kin__dial_withdraw(kin__dial *dial) {
-  if (dial->is_resolving && !dial->is_withdrawn) {
+/* Whether the look-up is queued or running. */
+static bool is_running(const kin__dial *dial) {
+  return dial->is_resolving && !dial->is_withdrawn;
+}
+
+static void cancel_look_up(kin__dial *dial) {
+  if (is_running(dial)) {
     /* Fails if the look-up is running; the callback comes in both cases. */
     dial->is_withdrawn = uv_cancel((uv_req_t *)&dial->resolver) == 0;
   }
+}
+
+bool kin__dial_withdraw(kin__dial *dial) {
+  if (dial->net->hanging == 0) {
+    cancel_look_up(dial);
+  }
   return dial->is_withdrawn;
+}
+
+bool kin__dial_is_looking_up(const kin__dial *dial) {
+  return dial->state == DIAL_RESOLVING;
 }
 
 /* Stops for good. Does not free the dial. */
@@ -116,7 +131,8 @@ static void end(kin__dial *dial) {
     }
   }
   kin__link_remove(&dial->node);
-  (void)kin__dial_withdraw(dial);
+  cancel_look_up(dial);
+  dial->net->hanging += is_running(dial);
   dial->state = DIAL_ENDED;
 }
 
@@ -323,12 +339,12 @@ static bool step(kin__task *task) {
 static void on_timer(kin__timer *timer) {
   kin__dial *dial = KIN__CONTAINER_OF(timer, kin__dial, timer);
   if (dial->state == DIAL_RESOLVING) {
-    bool has_begun = !kin__dial_withdraw(dial);
+    bool is_silent = !kin__dial_withdraw(dial);
     char why[80];
     snprintf(why, sizeof why, "%s within %lu ms",
-             has_begun ? "no answer" : "libuv's thread pool had no time for it",
+             is_silent ? "no answer" : "libuv's thread pool had no time for it",
              (unsigned long)dial->timeout_ms);
-    fail_resolve(dial, has_begun ? KIN_ETIMEDOUT : KIN_ERESOLVE, KIN_CLASS_DNS,
+    fail_resolve(dial, is_silent ? KIN_ETIMEDOUT : KIN_ERESOLVE, KIN_CLASS_DNS,
                  why);
   } else {
     assert(dial->state == DIAL_CONNECTING);
@@ -339,6 +355,9 @@ static void on_timer(kin__timer *timer) {
 static void on_resolved(uv_getaddrinfo_t *resolver, int status,
                         struct addrinfo *first) {
   kin__dial *dial = KIN__CONTAINER_OF(resolver, kin__dial, resolver);
+  if (dial->state == DIAL_ENDED) {
+    dial->net->hanging -= is_running(dial);
+  }
   dial->is_resolving = false;
   if (dial->state == DIAL_RESOLVING) {
     dial->resolver_status = status;

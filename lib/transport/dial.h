@@ -31,10 +31,10 @@ typedef void (*kin__dial_cb)(void *ctx, const kin__dial_result *result);
  * they are tried in kin__dial_order's order, the next one after 250 ms or a
  * failure, while the ones before go on. An address in text form, or the path of
  * a unix socket, needs no look-up. The look-up and each attempt may take
- * timeout_ms. If a look-up takes longer, the dial fails, with KIN_ERESOLVE if no
- * thread of libuv's pool has begun the look-up, else with KIN_ETIMEDOUT, and
- * only the net's close waits for the look-up. `host` is borrowed until the
- * callback or kin__dial_cancel. Errors: KIN_ENOMEM. */
+ * timeout_ms. If a look-up takes longer, the dial fails, with KIN_ERESOLVE if
+ * kin__dial_withdraw can give it up, else with KIN_ETIMEDOUT, and only the
+ * net's close waits for the look-up. `host` is borrowed until the callback or
+ * kin__dial_cancel. Errors: KIN_ENOMEM. */
 int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx);
@@ -49,9 +49,15 @@ int kin__dial_start_at(kin__dial **out, kin__net *net,
 /* Ends the dial without a callback. The pointer is invalid afterwards. */
 void kin__dial_cancel(kin__dial *dial);
 
-/* Whether the dial is looking its host up and no thread of libuv's pool has
- * begun that. If so, the look-up is given up, and the dial must be cancelled. */
+/* Whether the dial is looking its host up, no thread of libuv's pool has begun
+ * that, and only other work of the program can be why: no earlier look-up of
+ * the net, whose dial has ended, holds a thread still. (libuv looks up few
+ * names at a time.) If so, the look-up is given up, and the dial must be
+ * cancelled. */
 bool kin__dial_withdraw(kin__dial *dial);
+
+/* Whether the look-up has not ended, as far as the dial knows. */
+bool kin__dial_is_looking_up(const kin__dial *dial);
 
 /* Applies net->is_ref to all dials. A running look-up is a libuv request, which
  * always keeps the loop alive. */

@@ -150,11 +150,15 @@ void kin__exchange_fail_send(kin__exchange *exchange, int code) {
   }
 }
 
+static void begin_stage(kin__exchange *exchange, kin__exchange_state state) {
+  exchange->state = state;
+  kin__exchange_note_progress(exchange);
+}
+
 static void send_request(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   kin__conn *conn = exchange->conn;
-  exchange->state = KIN__EXCHANGE_HEAD;
-  exchange->is_late = false;
+  begin_stage(exchange, KIN__EXCHANGE_HEAD);
   exchange->sent_before = conn->sent_bytes;
   if (exchange->is_watch) {
     kin__conn_begin_watch(conn);
@@ -243,8 +247,7 @@ static void open_conn(kin__exchange *exchange, const kin__dial_result *result) {
   }
   exchange->conn->edition = kin__transport_edition(exchange->transport);
   kin__conn_set_owner(exchange->conn, &conn_events, exchange);
-  exchange->state = KIN__EXCHANGE_OPENING;
-  exchange->is_late = false;
+  begin_stage(exchange, KIN__EXCHANGE_OPENING);
   kin__exchange_start_timer(exchange, exchange->transport->connect_timeout_ms);
 }
 
@@ -275,7 +278,7 @@ static void dial(kin__exchange *exchange) {
     fail_code(exchange, err, "connect to", to->host);
     return;
   }
-  exchange->state = KIN__EXCHANGE_DIALLING;
+  begin_stage(exchange, KIN__EXCHANGE_DIALLING);
 }
 
 /* The server may have closed a connection of the pool, or have said something

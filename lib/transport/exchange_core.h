@@ -81,8 +81,9 @@ struct kin__exchange {
   const kin__exchange_callbacks *callbacks;
   void *ctx;
   kin__exchange_state state;
-  unsigned frames;    /* calls between enter and leave */
-  int refused_status; /* of a redirect */
+  unsigned frames;      /* calls between enter and leave */
+  int refused_status;   /* of a redirect */
+  uint32_t probe_round; /* the last one that has looked at it */
 
   bool is_watch;
   bool is_replayable;     /* the method changes nothing */
@@ -105,10 +106,9 @@ struct kin__exchange {
   kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;
   kin__timer timer;
-  uint64_t last_progress_ms;  /* on_head or on_body was called, a slice of an
-                              * upload was sent, or bytes of a watch were
-                              * read */
-  uint64_t probe_round;       /* the last one that has looked at it */
+  uint64_t last_progress_ms;  /* DIALLING, OPENING or HEAD began, on_head or
+                              * on_body was called, a slice of an upload was
+                              * sent, or bytes of a watch were read */
   uint64_t credential_serial; /* of the credential that was sent */
   kin__link pair_node;        /* in one of the transport's lists once begun */
   uint64_t pair_serial;       /* of the client certificate of conn */

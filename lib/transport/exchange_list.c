@@ -33,7 +33,7 @@ static bool is_silent(const kin__exchange *exchange, uint64_t since_ms) {
 }
 
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
-                                         uint64_t round, uint64_t since_ms,
+                                         uint32_t round, uint64_t since_ms,
                                          bool *has_more) {
   kin__link *head = &transport->exchanges;
   for (uint32_t i = 0; i < LOOKS_PER_STEP; i++) {

@@ -47,6 +47,7 @@ typedef struct kin__net {
   kin__link closed_conns; /* whose sockets are still open */
   kin__task close_task;   /* closes those sockets; kin__conn_init_closing */
   kin__link dials;        /* not yet ended; kin__dial.node */
+  size_t hanging;         /* look-ups in threads whose dials have ended */
   char *read_buffer;      /* KIN__READ_BYTES; used within one step only */
   uint32_t stops;         /* of polling, since a connection's last step */
   kin__read_delay read_delay;

@@ -89,25 +89,14 @@ static bool is_silence(const kin__exchange_error *error) {
   }
 }
 
-static void on_end(void *ctx, const kin__exchange_error *error) {
-  kin__probe *probe = ctx;
-  probe->exchange = NULL;
-  if (!probe->is_waiting) {
-    return;
-  }
-  if (error != NULL && is_silence(error)) {
-    give_up(probe);
-  } else {
-    begin_silence(probe);
-  }
-}
-
 static void stop_asking(kin__probe *probe) {
   if (probe->exchange != NULL) {
     kin__exchange_cancel(probe->exchange);
     probe->exchange = NULL;
   }
 }
+
+static void on_end(void *ctx, const kin__exchange_error *error);
 
 static void ask(kin__probe *probe) {
   static const kin__exchange_callbacks callbacks = {on_head, on_body, on_end};
@@ -125,6 +114,29 @@ static void ask(kin__probe *probe) {
   probe->is_late = false;
   probe->body_bytes = 0;
   start_timer(probe, probe->asked_ms + probe->answer_ms);
+}
+
+/* A look-up has begun, and has no answer. Nothing tells when a thread had time
+ * to begin it, perhaps just now. So this decides nothing the first time: a
+ * second question has all its time after the beginning. */
+static void ask_again(kin__probe *probe) {
+  ask(probe);
+  probe->is_late = true;
+}
+
+static void on_end(void *ctx, const kin__exchange_error *error) {
+  kin__probe *probe = ctx;
+  probe->exchange = NULL;
+  if (!probe->is_waiting) {
+    return;
+  }
+  if (error == NULL || !is_silence(error)) {
+    begin_silence(probe);
+  } else if (error->error_class == KIN_CLASS_DNS && !probe->is_late) {
+    ask_again(probe);
+  } else {
+    give_up(probe);
+  }
 }
 
 static void check_silence(kin__probe *probe) {
@@ -148,19 +160,43 @@ static bool waits_for_host(const kin__exchange *exchange) {
           kin__dial_withdraw(exchange->dial));
 }
 
-static void on_timer(kin__timer *timer) {
-  kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
-  if (!probe->is_waiting) {
-    check_silence(probe);
-  } else if (waits_for_host(probe->exchange)) {
+static bool is_looking_up(const kin__exchange *exchange) {
+  return exchange->state == KIN__EXCHANGE_DIALLING &&
+         kin__dial_is_looking_up(exchange->dial);
+}
+
+/* Perhaps the loop was blocked, not the server: there is an answer in the
+ * socket, or the loop has yet to see what became of the connection. */
+static bool may_be_unheard(const kin__exchange *exchange) {
+  return exchange->state != KIN__EXCHANGE_HEAD ||
+         kin__exchange_has_input(exchange);
+}
+
+/* The question's time is over, and there is no answer. */
+static void check_answer(kin__probe *probe) {
+  uint64_t due_ms = probe->exchange->last_progress_ms + probe->answer_ms;
+  if (waits_for_host(probe->exchange)) {
     stop_asking(probe);
     begin_silence(probe);
-  } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
-    probe->is_late = true; /* the loop was blocked, not the server */
+  } else if (now_ms(probe) < due_ms) {
+    start_timer(probe, due_ms); /* the host had the time before */
+  } else if (!probe->is_late && is_looking_up(probe->exchange)) {
+    ask_again(probe);
+  } else if (!probe->is_late && may_be_unheard(probe->exchange)) {
+    probe->is_late = true;
     start_timer(probe, now_ms(probe) + probe->answer_ms);
   } else {
     stop_asking(probe);
     give_up(probe);
+  }
+}
+
+static void on_timer(kin__timer *timer) {
+  kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
+  if (probe->is_waiting) {
+    check_answer(probe);
+  } else {
+    check_silence(probe);
   }
 }
 

@@ -20,6 +20,12 @@
  * that waits for this host all the time, for a file or for a thread of libuv's
  * pool, shows nothing, and is asked again silence_ms later.
  *
+ * The time counts from the exchange's last stage: before, the host may have had
+ * it. A question that is not sent when its time is over gets the time once
+ * more, since the loop may have been blocked. If its look-up has begun and has
+ * no answer, the question is asked a second time at once, and the second time
+ * decides.
+ *
  * There is one question at a time and one timer. While no watch is open,
  * nothing runs. If a proxy answers for a dead server behind it, the probe does
  * not notice. */
@@ -33,9 +39,10 @@ typedef struct kin__probe {
   uint64_t asked_ms;       /* when it was last asked */
   uint64_t heard_ms;       /* the last byte on any exchange */
   uint64_t body_bytes;     /* of the answer */
-  uint64_t round;          /* of breaking watches; the first is 1 */
+  uint32_t round;          /* of breaking watches; the first is 1 */
   bool is_waiting;         /* the head of the answer has not come yet */
-  bool is_late;            /* the deadline was prolonged once */
+  bool is_late;            /* the deadline was prolonged once, or this is the
+                            * second question after a look-up */
 } kin__probe;
 
 void kin__probe_init(kin__probe *probe, struct kin__transport *transport,

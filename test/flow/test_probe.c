@@ -16,6 +16,7 @@
 #include "support/tls_world.h"
 #include "transport/conn.h"
 #include "transport/core.h"
+#include "transport/exchange_core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
@@ -242,6 +243,7 @@ static void test_probe_breaks_silent_ones_only(void **state) {
   world_advance(&t.w, SILENCE_MS - 1);
   assert_int_equal(watches[0].ends, 0);
   world_advance(&t.w, 1 + ANSWER_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 4);
   world_advance(&t.w, ANSWER_MS);
   fetch_until_end(&watches[0]);
   assert_broken(&watches[0], "and the server does not answer");
@@ -408,7 +410,8 @@ static void test_probe_waits_for_a_look_up(void **state) {
 
 /* A look-up that has begun, and whose answer does not come: the network is cut
  * off, its name servers too. When all threads are held after the look-up, one of
- * them has begun it; the loop does not hear of its end. */
+ * them has begun it; the loop does not hear of its end. The look-up may have
+ * begun late, so the server is asked a second time. */
 static void test_probe_no_answer_of_a_look_up(void **state) {
   (void)state;
   static const tls_reply replies[] = {{.bytes = CHUNKED}, {.bytes = VERSION}};
@@ -420,15 +423,157 @@ static void test_probe_no_answer_of_a_look_up(void **state) {
     world_run_tasks(&t.w);
     pool_plug plug;
     plug_open(&plug, &t.w.loop);
-    bool is_impatient = connect_times_ms[i] < ANSWER_MS;
-    world_advance(&t.w, (is_impatient ? ANSWER_MS / 2 : ANSWER_MS) - 1);
+    uint32_t wait_ms = i == 0 ? ANSWER_MS / 2 : ANSWER_MS;
+    world_advance(&t.w, wait_ms);
+    world_advance(&t.w, wait_ms - 1);
     assert_int_equal(watch.ends, 0);
     world_advance(&t.w, 1);
-    assert_broken(&watch, is_impatient
-                              ? "no byte for 35 s, and the server does"
-                              : "no byte for 40 s, and the server does");
+    assert_broken(&watch, i == 0 ? "no byte for 40 s, and the server does"
+                                 : "no byte for 50 s, and the server does");
     plug_pull(&plug);
     plug_close(&plug);
+    close_watches(&t, &watch, 1);
+  }
+}
+
+/* The pool has time for the look-up only when the question's time is nearly
+ * over: the server had none of it. The loop has not heard the look-up's end. */
+static void test_probe_late_look_up(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{.bytes = CHUNKED}, {.bytes = VERSION}};
+  for (size_t i = 0; i < 3; i++) {
+    tls_world t;
+    fetch watch;
+    open_named(&t, &watch, replies, connect_times_ms[i]);
+    pool_plug plugs[2];
+    plug_open(&plugs[0], &t.w.loop);
+    world_advance(&t.w, SILENCE_MS);
+    world_run_tasks(&t.w);
+    bool is_impatient = connect_times_ms[i] < ANSWER_MS;
+    world_advance(&t.w, (is_impatient ? ANSWER_MS / 2 : ANSWER_MS) - 1);
+    plug_pull(&plugs[0]);
+    plug_open(&plugs[1], &t.w.loop); /* a thread has done the look-up */
+    world_advance(&t.w, 1);
+    assert_int_equal(watch.ends, 0);
+    plug_pull(&plugs[1]);
+    WORLD_UNTIL(&t.w, !is_asking(&t));
+    assert_int_equal(watch.ends, 0);
+    assert_int_equal(t.server.requests, 2);
+    plug_close(&plugs[0]);
+    plug_close(&plugs[1]);
+    close_watches(&t, &watch, 1);
+  }
+}
+
+/* The same for what a new connection needs. */
+static void test_probe_late_certificates(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  assert_int_equal(kin__tls_context_set_pair(t.w.transport->tls, NULL, NULL),
+                   0);
+  pool_plug plug;
+  plug_open(&plug, &t.w.loop);
+  world_advance(&t.w, SILENCE_MS);
+  world_run_tasks(&t.w);
+  world_advance(&t.w, ANSWER_MS - 1);
+  plug_pull(&plug);
+  WORLD_UNTIL(&t.w, t.server.requests == 2);
+  world_advance(&t.w, ANSWER_MS - 1);
+  assert_int_equal(watch.ends, 0);
+  world_advance(&t.w, 1);
+  assert_broken(&watch, "no byte for 49 s, and the server does not answer");
+  plug_close(&plug);
+  close_watches(&t, &watch, 1);
+}
+
+/* The loop is held up when the probe has begun to connect: the kernel has
+ * connected, and the loop has not heard that. */
+static void test_probe_late_loop_while_dialling(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = VERSION});
+  for (size_t i = 1; i < 3; i++) {
+    tls_world t;
+    fetch watch;
+    open_watches(&t, &watch, 1, replies);
+    t.w.transport->connect_timeout_ms = connect_times_ms[i];
+    world_advance(&t.w, SILENCE_MS);
+    world_run_tasks(&t.w);
+    assert_int_equal(t.w.transport->probe.exchange->state,
+                     KIN__EXCHANGE_DIALLING);
+    world_advance(&t.w, ANSWER_MS);
+    assert_int_equal(watch.ends, 0);
+    WORLD_UNTIL(&t.w, !is_asking(&t));
+    assert_int_equal(watch.ends, 0);
+    close_watches(&t, &watch, 1);
+  }
+}
+
+/* A server to which no connection comes: the time to connect, but at most twice
+ * the question's, since the loop may have missed the connection. */
+static void test_probe_no_connection(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  for (size_t i = 0; i < 3; i++) {
+    loop_black_hole hole;
+    loop_black_hole_open(&hole);
+    tls_world t;
+    fetch watch;
+    open_watches(&t, &watch, 1, replies);
+    t.w.transport->url.port = (uint16_t)hole.port;
+    t.w.transport->connect_timeout_ms = 2 * connect_times_ms[i];
+    world_advance(&t.w, SILENCE_MS);
+    world_run_tasks(&t.w);
+    if (i > 0) {
+      world_advance(&t.w, ANSWER_MS);
+    }
+    world_advance(&t.w, ANSWER_MS - 1);
+    assert_int_equal(watch.ends, 0);
+    world_advance(&t.w, 1);
+    assert_broken(&watch, i == 0 ? "no byte for 40 s" : "no byte for 50 s");
+    close_watches(&t, &watch, 1);
+    loop_black_hole_close(&hole);
+  }
+}
+
+/* Look-ups of other requests get no answer and hold all threads that libuv
+ * gives to look-ups, so that the probe's own is not begun. */
+static void test_probe_other_look_ups_hang(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{.bytes = CHUNKED}, {.bytes = VERSION}};
+  for (size_t i = 0; i < 3; i++) {
+    tls_world t;
+    fetch watch;
+    open_named(&t, &watch, replies, connect_times_ms[i]);
+    t.w.transport->connect_timeout_ms = ANSWER_MS / 2;
+    fetch others[2] = {{.world = &t.w}, {.world = &t.w}};
+    world_advance(&t.w, SILENCE_MS - 1);
+    for (size_t k = 0; k < 2; k++) {
+      assert_int_equal(fetch_start(&others[k], &t.w, "/list", false), 0);
+    }
+    world_run_tasks(&t.w);
+    t.w.transport->connect_timeout_ms = connect_times_ms[i];
+    pool_plug plug;
+    plug_open(&plug, &t.w.loop);
+    world_advance(&t.w, 1);
+    world_run_tasks(&t.w);
+    assert_true(is_asking(&t));
+    uint32_t wait_ms = i == 0 ? ANSWER_MS / 2 : ANSWER_MS;
+    world_advance(&t.w, wait_ms);
+    assert_int_equal(others[0].ends + others[1].ends, 2);
+    assert_int_equal(watch.ends, 0);
+    assert_true(is_asking(&t));
+    world_advance(&t.w, wait_ms - 1);
+    assert_int_equal(watch.ends, 0);
+    world_advance(&t.w, 1);
+    assert_broken(&watch, i == 0 ? "no byte for 40 s" : "no byte for 50 s");
+    plug_pull(&plug);
+    WORLD_UNTIL(&t.w, t.w.transport->net.hanging == 0);
+    plug_close(&plug);
+    fetch_finish(&others[0]);
+    fetch_finish(&others[1]);
     close_watches(&t, &watch, 1);
   }
 }
@@ -512,6 +657,11 @@ int main(void) {
       cmocka_unit_test(test_probe_waits_for_host),
       cmocka_unit_test(test_probe_waits_for_a_look_up),
       cmocka_unit_test(test_probe_no_answer_of_a_look_up),
+      cmocka_unit_test(test_probe_other_look_ups_hang),
+      cmocka_unit_test(test_probe_late_look_up),
+      cmocka_unit_test(test_probe_late_certificates),
+      cmocka_unit_test(test_probe_late_loop_while_dialling),
+      cmocka_unit_test(test_probe_no_connection),
       cmocka_unit_test(test_probe_endless_answer),
       cmocka_unit_test(test_probe_close_in_callback),
       cmocka_unit_test(test_probe_close),
