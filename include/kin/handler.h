@@ -126,9 +126,10 @@ typedef struct kin_listener_options {
 
   /** Up to this many undelivered notifications are kept exactly; 0: 4096.
    * Further ones are coalesced per object, and relists of a scope without a
-   * change between them into the last one. This bounds the queue by the number
-   * of objects, each with one relist of each scope at most. KIN_NEVER: no notification is ever coalesced, even while the
-   * listener is paused; the queue then has no bound. */
+   * change between them into the last one; an object that came and went is no
+   * change. This bounds the queue by the number of objects, each with one relist
+   * of each scope at most. KIN_NEVER: no notification is ever coalesced, even
+   * while the listener is paused; the queue then has no bound. */
   uint32_t exact_limit;
 
   /** Name of the listener in the log, at most 255 bytes; copied. NULL or "":

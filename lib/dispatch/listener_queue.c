@@ -2,16 +2,18 @@
 #include "dispatch/listener_queue.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "object/object.h"
 
 /* An element of the overflow. Zeroed when free. */
 typedef struct entry {
-  kin__slot_head head; /* unused for markers */
+  kin__slot_head head; /* of a marker: see join_runs */
   uint32_t prev;
   uint32_t next;
   kin__notification notification;
@@ -19,6 +21,9 @@ typedef struct entry {
 
 /* Pushes that one reserve covers. */
 #define RESERVED 2u
+
+/* Chains of relists by namespace, see join_runs. */
+#define RUN_CHAINS 64u
 
 /* Segments (of 40 KiB) freed in one trim step. */
 #define TRIM_SEGMENTS 16u
@@ -204,6 +209,73 @@ static bool tells_delete(const kin__listener_queue *queue,
   return is_told && kin__listener_queue_wants(queue, KIN_EVENT_DELETE);
 }
 
+static bool is_marker(const kin__listener_queue *queue, uint32_t id) {
+  return id != KIN__NO_SLOT &&
+         kin__notification_is_marker(&entry_at(queue, id)->notification);
+}
+
+/* The entry of the chain that is of the same namespace, or NULL. */
+static entry *find_relist(const kin__listener_queue *queue, uint32_t id,
+                          const entry *of) {
+  while (id != KIN__NO_SLOT) {
+    entry *e = entry_at(queue, id);
+    if (e->head.hash == of->head.hash &&
+        kin__str_equal(e->notification.marker->namespace_,
+                       of->notification.marker->namespace_)) {
+      return e;
+    }
+    id = e->head.next;
+  }
+  return NULL;
+}
+
+/* Puts a relist into its chain, or in the place of the one of its namespace that
+ * is there. */
+static void chain_relist(kin__listener_queue *queue, uint32_t *chains,
+                         uint32_t id) {
+  static const kin__hash_seed seed = {0, 0};
+  entry *e = entry_at(queue, id);
+  e->head.hash = kin__hash(&seed, e->notification.marker->namespace_);
+  uint32_t *chain = &chains[e->head.hash % RUN_CHAINS];
+  entry *earlier = find_relist(queue, *chain, e);
+  if (earlier == NULL) {
+    e->head.next = *chain;
+    *chain = id;
+    return;
+  }
+  kin__marker *replaced = earlier->notification.marker;
+  earlier->notification = e->notification;
+  remove_entry(queue, id);
+  kin__marker_unref(replaced, queue->exact.allocator);
+}
+
+/* The change in front of `behind` is gone. If that change was between two runs
+ * of markers, a relist of the second run replaces the one of its namespace in
+ * the first. Each run has one relist of a namespace at most, so the cost is
+ * O(namespaces). */
+static void join_runs(kin__listener_queue *queue, uint32_t behind) {
+  if (!is_marker(queue, behind)) {
+    return;
+  }
+  uint32_t id = behind;
+  while (is_marker(queue, entry_at(queue, id)->prev)) {
+    id = entry_at(queue, id)->prev;
+  }
+  if (id == behind) {
+    return;
+  }
+  uint32_t chains[RUN_CHAINS];
+  memset(chains, 0xff, sizeof chains); /* KIN__NO_SLOT */
+  while (is_marker(queue, id)) {
+    const entry *e = entry_at(queue, id);
+    uint32_t next = e->next;
+    if (e->notification.type == KIN_EVENT_RELISTED) {
+      chain_relist(queue, chains, id);
+    }
+    id = next;
+  }
+}
+
 /* Merges a change into the key's pending add or update. */
 static void merge(kin__listener_queue *queue, uint32_t id,
                   const kin__notification *change, bool has_delete) {
@@ -228,7 +300,9 @@ static void merge(kin__listener_queue *queue, uint32_t id,
     return;
   }
   kin__notification dropped = *pending;
+  uint32_t behind = entry_at(queue, id)->next;
   remove_entry(queue, id);
+  join_runs(queue, behind);
   kin__notification_unref(&dropped, queue->exact.allocator);
 }
 
@@ -263,11 +337,8 @@ static void push_coalesced(kin__listener_queue *queue,
 static bool merge_marker(kin__listener_queue *queue,
                          const kin__notification *marker) {
   uint32_t id = marker->type == KIN_EVENT_RELISTED ? queue->last : KIN__NO_SLOT;
-  while (id != KIN__NO_SLOT) {
+  while (is_marker(queue, id)) {
     kin__notification *last = &entry_at(queue, id)->notification;
-    if (!kin__notification_is_marker(last)) {
-      return false;
-    }
     if (last->type == KIN_EVENT_RELISTED &&
         kin__str_equal(last->marker->namespace_, marker->marker->namespace_)) {
       kin__notification earlier = *last;

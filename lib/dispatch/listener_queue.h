@@ -27,9 +27,9 @@
  * So the overflow has at most two entries for a key, and the older one is a
  * delete. A merged entry keeps the place of the older one, so no change moves
  * behind a marker that was queued after it. The marker of a relist replaces the
- * one of an earlier relist of its namespace if only markers came in between. So
- * there are as many markers behind each change as namespaces at most. No marker
- * is dropped.
+ * one of an earlier relist of its namespace if only markers are in between, also
+ * when the last change in between has become nothing. So there are as many
+ * relists behind each change as namespaces at most. No other marker is dropped.
  *
  * Notifications of unwanted types are not kept, with one exception. An unwanted
  * add in the overflow stays as a hidden entry, because a later delete of its

@@ -320,6 +320,82 @@ static void test_relists_without_changes_are_one(void **state) {
   teardown();
 }
 
+/* The change that kept two relists apart is gone: the later relist is left, in
+ * the place of the earlier one. */
+static void test_relists_join_when_the_change_between_them_goes(void **state) {
+  (void)state;
+  setup_paused(ALL);
+  relisted_in("a", "1");
+  relisted_in("c", "1");
+  synced();
+  add("p", 1, false);
+  relisted_in("b", "2");
+  relisted_in("a", "2");
+  add("q", 1, false);
+  relisted_in("c", "3");
+  relisted_in("b", "3");
+  del("p", 2);
+  assert_int_equal(kin__listener_queue_count(&f.queue), 7);
+  del("q", 2);
+  expect("R:a@2#5 R:c@3#5 S:#0 R:b@3#5");
+  teardown();
+}
+
+/* A server that relists while other objects come and go neither: a listener may
+ * also know the adds alone by what they hide. */
+static void test_relists_between_passing_objects_do_not_grow(void **state) {
+  (void)state;
+  static const uint8_t wanted[] = {ALL, KIN__WANTS(KIN_EVENT_DELETE) |
+                                            KIN__WANTS(KIN_EVENT_RELISTED)};
+  for (size_t w = 0; w < sizeof wanted; w++) {
+    setup_paused(wanted[w]);
+    add("x", 1, false);
+    for (int i = 0; i < 300; i++) {
+      relisted_in("a", "4");
+      add(i % 2 != 0 ? "p" : "q", 1, false);
+      if (i > 0) {
+        del(i % 2 != 0 ? "q" : "p", 2);
+      }
+      assert_true(f.queue.overflow->entries.live <= 5);
+    }
+    del("p", 2);
+    expect(w == 0 ? "+x1 R:a@4#5" : "R:a@4#5");
+    teardown();
+  }
+}
+
+/* As many namespaces as an informer may have, all of which relist on both sides
+ * of the change, in different orders. */
+static void test_relists_of_many_namespaces_join(void **state) {
+  (void)state;
+  enum { NAMESPACES = 1024 };
+  setup_paused(KIN__WANTS(KIN_EVENT_ADD) | KIN__WANTS(KIN_EVENT_RELISTED));
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < NAMESPACES; i++) {
+      char name[16];
+      snprintf(name, sizeof name, "n%d", round == 0 ? i : NAMESPACES - 1 - i);
+      relisted_in(name, round == 0 ? "1" : "2");
+    }
+    if (round == 0) {
+      add("p", 1, false);
+    }
+  }
+  assert_int_equal(kin__listener_queue_count(&f.queue), 2 * NAMESPACES + 1);
+  del("p", 1);
+  assert_int_equal(kin__listener_queue_count(&f.queue), NAMESPACES);
+  for (int i = 0; i < NAMESPACES; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    kin__notification n;
+    assert_true(kin__listener_queue_pop(&f.queue, &n));
+    assert_true(kin__str_equal(n.marker->namespace_, kin__cstr(name)));
+    assert_true(kin__str_equal(n.marker->version, KIN__LIT("2")));
+    kin__notification_unref(&n, &f.memory.allocator);
+  }
+  expect("");
+  teardown();
+}
+
 static void test_overflow_begins_at_limit_and_ends_when_drained(void **state) {
   (void)state;
   setup(ALL, 3);
@@ -628,6 +704,9 @@ int main(void) {
       cmocka_unit_test(test_resync_survives_only_if_both_are),
       cmocka_unit_test(test_markers_keep_their_place),
       cmocka_unit_test(test_relists_without_changes_are_one),
+      cmocka_unit_test(test_relists_join_when_the_change_between_them_goes),
+      cmocka_unit_test(test_relists_between_passing_objects_do_not_grow),
+      cmocka_unit_test(test_relists_of_many_namespaces_join),
       cmocka_unit_test(test_overflow_begins_at_limit_and_ends_when_drained),
       cmocka_unit_test(test_pause_coalesces_behind_the_exact_part),
       cmocka_unit_test(test_annulled_overflow_ends),
