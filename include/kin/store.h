@@ -29,8 +29,14 @@ extern "C" {
  * to show the program's own write early: the event of that write, with the same
  * uid and version, is no change then, and no handler hears of it. So what the
  * program puts is to be what the server answered: other content under that uid
- * and version stays until the object changes. An object that is removed and put in again while a list is being applied counts as
- * missing in that list, and is removed. */
+ * and version stays until the object changes. An object that is removed and put
+ * in again while a list is being applied counts as missing in that list, and is
+ * removed.
+ *
+ * What the program puts, and no list or event has told of so far, belongs to the
+ * informer's namespace that the object is in, or to another one if the informer
+ * does not have that namespace. So the next list of that namespace that does not
+ * have the object, or the removal of the namespace, deletes it. */
 typedef struct kin_store kin_store;
 
 /** Options of kin_store_new. */

@@ -351,8 +351,8 @@ static void on_timer(kin__timer *timer) {
 
 /* --- Gathering ------------------------------------------------------------ */
 
-/* Only the program can change the store meanwhile, because the watch is
- * held. */
+/* Only the program can change the store meanwhile, because the watch is held.
+ * What the program has put has the generation 0, like a free slot. */
 static bool gather_step(kin__list_check *check) {
   const kin_store *store = check->of.store;
   size_t hashed = 0;
@@ -363,7 +363,7 @@ static bool gather_step(kin__list_check *check) {
       return false;
     }
     const kin__store_slot *slot = kin__store_at(store, check->cursor++);
-    if (slot->object == NULL || slot->scope != check->of.scope) {
+    if (slot->generation == 0 || slot->scope != check->of.scope) {
       continue;
     }
     if (add_entry(check, slot->object) != 0) {
@@ -423,7 +423,7 @@ static bool name_step(kin__list_check *check) {
       return true;
     }
     const kin__store_slot *slot = kin__store_at(store, check->cursor++);
-    if (slot->object == NULL || slot->scope != check->of.scope) {
+    if (slot->generation == 0 || slot->scope != check->of.scope) {
       continue;
     }
     uint64_t digest;

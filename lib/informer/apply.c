@@ -75,16 +75,17 @@ static bool settle_step(kin__scope *scope) {
   if (scope->informer->processed_keys < scope->apply.wait_until) {
     return false;
   }
-  scope->apply.phase =
-      scope->apply.has_earlier ? KIN__APPLY_SWEEPING : KIN__APPLY_SWEPT;
+  bool has_any =
+      scope->apply.has_earlier || scope->informer->store.has_own_puts;
+  scope->apply.phase = has_any ? KIN__APPLY_SWEEPING : KIN__APPLY_SWEPT;
   scope->apply.cursor = 0;
   return true;
 }
 
 static bool is_unmentioned(const kin__scope *scope,
                            const kin__store_slot *slot) {
-  return slot->object != NULL && slot->scope == scope->index &&
-         slot->generation != scope->generation;
+  return slot->object != NULL && slot->generation != scope->generation &&
+         kin__scope_owns(scope, slot);
 }
 
 static bool sweep_step(kin__scope *scope) {
@@ -232,9 +233,7 @@ static void begin(kin__scope *scope, kin__apply_phase phase,
   scope->generation++;
   apply->phase = phase;
   apply->reason = reason;
-  /* Objects that the program put into the store itself belong to the first
-   * scope; its list sweeps them. */
-  apply->has_earlier = !apply->is_empty || scope->index == 0;
+  apply->has_earlier = !apply->is_empty;
   apply->wait_until = queue_end(scope->informer);
   kin__link_push(&scope->informer->applying, &apply->node);
   kin__apply_wake(scope);
@@ -253,7 +252,7 @@ void kin__apply_start(kin__scope *scope) {
 
 void kin__apply_drop(kin__scope *scope, kin_delete_reason reason) {
   kin__apply_stop(scope);
-  bool has_none = scope->apply.is_empty && scope->index != 0; /* see begin */
+  bool has_none = scope->apply.is_empty && !scope->informer->store.has_own_puts;
   begin(scope, has_none ? KIN__APPLY_TELLING : KIN__APPLY_SETTLING, reason);
 }
 

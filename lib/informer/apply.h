@@ -33,7 +33,8 @@ typedef struct kin__apply {
   kin__link node; /* in informer->applying iff not IDLE */
   kin__apply_phase phase;
   kin_delete_reason reason; /* of swept objects; not RELIST: dropping */
-  bool is_empty;            /* the scope has no object in store or queue */
+  bool is_empty;            /* the scope has no object in store or queue, but
+                             * what the program has put */
   bool has_earlier;         /* the scope had objects, so a sweep is needed */
   bool has_list;            /* dropping, and a complete list waits */
   uint32_t cursor;          /* SWEEPING: next slot */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/handle_deltas.h"
 
+#include <assert.h>
+
 #include "base/histogram.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
@@ -18,6 +20,7 @@ typedef struct change {
 
 static void mark(const change *c, uint32_t slot) {
   kin__store_slot *place = kin__store_at(&c->informer->store, slot);
+  assert(c->delta->generation != 0);
   place->generation = c->delta->generation;
   place->scope = c->delta->scope;
 }
@@ -54,7 +57,7 @@ static int apply_delete(const change *c, uint32_t slot) {
   if (delta->is_tombstone) {
     const kin__store_slot *place = kin__store_at(&c->informer->store, slot);
     if (place->generation == delta->generation ||
-        place->scope != delta->scope) {
+        !kin__scope_owns(c->scope, place)) {
       return 0;
     }
   }

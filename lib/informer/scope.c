@@ -61,11 +61,31 @@ int kin__scope_put(kin__scope *scope, kin_delta_type type,
   return err;
 }
 
+bool kin__scope_owns(const kin__scope *scope, const kin__store_slot *slot) {
+  if (slot->generation != 0) {
+    return slot->scope == scope->index;
+  }
+  kin_str namespace_ = kin_object_namespace(slot->object);
+  if (kin__str_equal(namespace_, kin__cstr(scope->name))) {
+    return true;
+  }
+  uint32_t at = 0;
+  const kin__scope *other = kin__scopes_next(&scope->informer->scopes, &at);
+  if (other != scope) {
+    return false;
+  }
+  while (other != NULL && !kin__str_equal(namespace_, kin__cstr(other->name))) {
+    other = kin__scopes_next(&scope->informer->scopes, &at);
+  }
+  return other == NULL;
+}
+
 /* --- The feed's owner ----------------------------------------------------- */
 
 /* An object with queued changes does not count as cached, because these changes
  * come first; nor one of another scope's, because the slot changes hands. What
- * the program put into the store itself is the first scope's until then. */
+ * the program has put itself counts for the scope with the number 0, and is
+ * read again for others. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   const kin__scope *scope = kin__scope_of(feed);

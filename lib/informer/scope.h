@@ -56,6 +56,12 @@ void kin__scope_close(kin__scope *scope);
  * kin__scopes_emptied. Call once. */
 void kin__scope_remove(kin__scope *scope);
 
+/* Whether the object of a slot is the scope's: a list or an event of the scope
+ * was the last to mention it. What the program has put itself, and nothing has
+ * mentioned so far, is of the scope with its namespace, or else of the first
+ * one. O(namespaces) for the first, with a small factor. */
+bool kin__scope_owns(const kin__scope *scope, const kin__store_slot *slot);
+
 /* A list is about to be applied. If the client asks for checks, compares the
  * list later. */
 void kin__scope_check_list(kin__scope *scope);

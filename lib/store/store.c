@@ -337,6 +337,7 @@ int kin__store_put(kin_store *store, const kin_object *object,
   if (is_closing || store->clear_left != KIN__NO_SLOT) {
     return KIN_ECLOSED;
   }
+  store->has_own_puts = true;
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
   return kin__store_upsert(store, object, hash, &slot, old);

@@ -22,9 +22,11 @@
  *
  * Each slot remembers the scope (namespace watch) of an informer that it came
  * from, and the list or event in which it was last seen: `generation` is the
- * scope's list generation. So a later list sweeps the objects that it did not
- * contain. In a store used alone the generation is the number of the last
- * replacement that contained the object. */
+ * scope's list generation, from 1 on. So a later list sweeps the objects that it
+ * did not contain. What the program has put into an informer's store has the
+ * generation 0 until a list or an event mentions the object. In a store used
+ * alone the generation is the number of the last replacement that contained the
+ * object. */
 typedef struct kin__store_slot {
   kin__slot_head head;
   kin_object *object; /* one reference; NULL iff the slot is free */
@@ -63,6 +65,7 @@ struct kin_store {
   bool is_indexed_in_steps; /* as if managed, but for indices only */
   bool has_no_labels; /* objects' labels are not resident: an index reads those
                        * that are stored from the text */
+  bool has_own_puts;  /* the program has put an object */
   bool is_indexing; /* an index callback may be running: no change is allowed */
   kin__map map;
   kin__hash_seed seed;

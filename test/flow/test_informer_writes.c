@@ -250,6 +250,9 @@ static void test_writes_into_an_empty_cache(void **state) {
 /* --- Several namespaces --------------------------------------------------- */
 
 typedef struct two_feeds {
+  virtual_host vh;
+  kin_informer *informer;
+  event_log log;
   kin_feed *feeds[2]; /* of "a" and "b" */
   bool is_watch[2];
 } two_feeds;
@@ -269,45 +272,146 @@ static void cancel_two(void *ctx, void *answer) {
   (void)answer;
 }
 
-/* SI-16: the event of the program's own write gives the object to the namespace
- * that it is in, so that the removal of another one leaves it. An object without
- * such an event is the first namespace's. */
-static void test_own_writes_in_two_namespaces(void **state) {
-  (void)state;
-  virtual_host vh;
-  vh_init(&vh, 0);
-  two_feeds two = {{NULL, NULL}, {false, false}};
+static void two_open(two_feeds *two) {
+  memset(two, 0, sizeof *two);
+  vh_init(&two->vh, 0);
   kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
   source.open = open_two;
   source.cancel = cancel_two;
-  source.ctx = &two;
+  source.ctx = two;
   static const char *const names[] = {"a", "b"};
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.namespaces = names;
   options.namespace_count = 2;
   options.source = &source;
-  kin_informer *informer;
-  assert_int_equal(kin__informer_open_on(&informer, &vh.host, &options), 0);
-  assert_int_equal(kin_informer_start(informer), 0);
-  kin_store *store = kin_informer_store(informer);
-  kin_object *early = hand_source_object("a/early@1");
-  assert_int_equal(kin_store_put(store, early), 0);
-  kin_object_unref(early);
-  assert_int_equal(kin_feed_list_end(two.feeds[1], "5", NULL), 0);
-  script_run(&vh.script);
-  assert_true(two.is_watch[1]);
+  kin__host *host = &two->vh.host;
+  assert_int_equal(kin__informer_open_on(&two->informer, host, &options), 0);
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.on_delete = event_log_cb;
+  listener.data = &two->log;
+  assert_int_equal(kin_informer_listen(two->informer, &listener, NULL), 0);
+  assert_int_equal(kin_informer_start(two->informer), 0);
+}
+
+static kin_store *two_store(const two_feeds *two) {
+  return kin_informer_store(two->informer);
+}
+
+static void two_put(const two_feeds *two, const char *text) {
+  kin_object *object = hand_source_object(text);
+  assert_int_equal(kin_store_put(two_store(two), object), 0);
+  kin_object_unref(object);
+}
+
+/* A list of that namespace with this object, or with none if NULL. */
+static void two_list(two_feeds *two, int of, const char *text,
+                     const char *version) {
+  assert_false(two->is_watch[of]);
+  if (text != NULL) {
+    kin_object *object = hand_source_object(text);
+    assert_int_equal(kin_feed_item(two->feeds[of], object), 0);
+    kin_object_unref(object);
+  }
+  assert_int_equal(kin_feed_list_end(two->feeds[of], version, NULL), 0);
+  script_run(&two->vh.script);
+  assert_true(two->is_watch[of]);
+}
+
+/* The same after a 410. */
+static void two_relist(two_feeds *two, int of, const char *text,
+                       const char *version) {
+  kin_feed_error error = KIN_FEED_ERROR_INIT;
+  error.status = 410;
+  error.reason = "Expired";
+  assert_int_equal(kin_feed_open(two->feeds[of]), 0);
+  assert_int_equal(kin_feed_fail(two->feeds[of], &error, true), 0);
+  script_run(&two->vh.script);
+  script_advance(&two->vh.script, 60000);
+  two_list(two, of, text, version);
+}
+
+static void two_remove(two_feeds *two, const char *namespace_) {
+  assert_int_equal(kin_informer_remove_namespace(two->informer, namespace_), 0);
+  script_run(&two->vh.script);
+}
+
+/* SI-16: the event of the program's own write gives the object to the namespace
+ * that it is in, so that the removal of another one leaves it. An object without
+ * such an event goes with its namespace. */
+static void test_own_writes_in_two_namespaces(void **state) {
+  (void)state;
+  two_feeds two;
+  two_open(&two);
+  two_put(&two, "a/early@1");
+  two_list(&two, 1, NULL, "5");
   kin_object *mine = hand_source_object("b/mine@6");
-  assert_int_equal(kin_store_put(store, mine), 0);
+  assert_int_equal(kin_store_put(two_store(&two), mine), 0);
   assert_int_equal(kin_feed_event(two.feeds[1], KIN_WATCH_ADDED, mine), 0);
   kin_object_unref(mine);
-  script_run(&vh.script);
-  assert_int_equal(kin_store_count(store), 2);
-  assert_int_equal(kin_informer_remove_namespace(informer, "a"), 0);
-  script_run(&vh.script);
-  assert_non_null(kin_store_get_key(store, "b/mine"));
-  assert_int_equal(kin_store_count(store), 1);
-  vh_finish(&vh);
+  script_run(&two.vh.script);
+  assert_int_equal(kin_store_count(two_store(&two)), 2);
+  two_remove(&two, "a");
+  assert_non_null(kin_store_get_key(two_store(&two), "b/mine"));
+  assert_int_equal(kin_store_count(two_store(&two)), 1);
+  vh_finish(&two.vh);
+}
+
+/* SI-16: an object that was put early and was deleted on the server before an
+ * event told of it: the next list of its namespace takes it away, or the removal
+ * of the namespace, also without the namespace that was first. */
+static void test_early_write_that_no_event_confirms(void **state) {
+  (void)state;
+  two_feeds two;
+  two_open(&two);
+  two_list(&two, 0, NULL, "5");
+  two_put(&two, "b/before_all@4");
+  two_list(&two, 1, NULL, "5");
+  event_log_expect(&two.log, "-before_all4:relist");
+  two_remove(&two, "a");
+  two_put(&two, "b/ghost@6");
+  two_relist(&two, 1, NULL, "8");
+  event_log_expect(&two.log, "-ghost6:relist");
+  two_put(&two, "b/ghost@9");
+  two_put(&two, "c/elsewhere@9"); /* its namespace is not the informer's */
+  two_remove(&two, "b");
+  assert_int_equal(kin_store_count(two_store(&two)), 0);
+  vh_finish(&two.vh);
+}
+
+/* The same where the namespace was never listed. */
+static void test_early_write_into_an_unlisted_namespace(void **state) {
+  (void)state;
+  two_feeds two;
+  two_open(&two);
+  two_list(&two, 0, NULL, "5");
+  two_put(&two, "b/ghost@6");
+  two_remove(&two, "b");
+  event_log_expect(&two.log, "-ghost6:scope_removed");
+  assert_int_equal(kin_store_count(two_store(&two)), 0);
+  vh_finish(&two.vh);
+}
+
+/* SI-16: neither a list of another namespace nor the removal of it takes an
+ * early put away. An object in none of the informer's namespaces goes with the
+ * first one's list. */
+static void test_early_write_outlives_another_namespace(void **state) {
+  (void)state;
+  two_feeds two;
+  two_open(&two);
+  two_put(&two, "b/mine@6");
+  two_list(&two, 0, "a/x@3", "5");
+  two_list(&two, 1, "b/mine@6", "7");
+  two_put(&two, "b/next@8");
+  two_put(&two, "c/elsewhere@8");
+  two_relist(&two, 0, "a/x@3", "9");
+  event_log_expect(&two.log, "-elsewhere8:relist");
+  two_remove(&two, "a");
+  event_log_expect(&two.log, "-x3:scope_removed");
+  assert_int_equal(kin_store_count(two_store(&two)), 2);
+  two_relist(&two, 1, "b/next@8", "9");
+  event_log_expect(&two.log, "-mine6:relist");
+  vh_finish(&two.vh);
 }
 
 /* --- Counts, and the end -------------------------------------------------- */
@@ -358,6 +462,9 @@ int main(void) {
       cmocka_unit_test(test_writes_into_an_empty_cache),
       cmocka_unit_test(test_writes_between_steps),
       cmocka_unit_test(test_own_writes_in_two_namespaces),
+      cmocka_unit_test(test_early_write_that_no_event_confirms),
+      cmocka_unit_test(test_early_write_into_an_unlisted_namespace),
+      cmocka_unit_test(test_early_write_outlives_another_namespace),
       cmocka_unit_test(test_coalesced_counts_what_is_merged),
       cmocka_unit_test(test_put_into_a_closing_informer),
   };

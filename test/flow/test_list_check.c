@@ -70,6 +70,33 @@ static void test_consistency_of_changes_before_the_end(void **state) {
   iw_finish(&c.w);
 }
 
+/* What the program has put early into another namespace is not in this one's
+ * list, and does not have to be. */
+static void test_consistency_of_early_writes(void **state) {
+  (void)state;
+  static const char other[] = "{\"metadata\":{\"name\":\"early\",\"namespace\":"
+                              "\"other\",\"uid\":\"u4\","
+                              "\"resourceVersion\":\"8\"}}";
+  check_world c;
+  ck_init(&c, 0);
+  const char *const namespaces[] = {"ns", "other"};
+  c.options.namespaces = namespaces;
+  c.options.namespace_count = 2;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  kin_object *early;
+  assert_int_equal(kin_object_parse(&early, NULL, other, strlen(other)), 0);
+  kin_store *store = kin_informer_store(c.w.informer);
+  assert_int_equal(kin_store_put(store, early), 0);
+  kin_object_unref(early);
+  static const char frames[] = CK_ADDED(CK_A) CK_END("9");
+  script_head(&c.w.script, "/ns/pods", 200);
+  script_body(&c.w.script, "/ns/pods", frames, strlen(frames));
+  assert_int_equal(kin_store_count(store), 2);
+  ck_answer(&c, 200, CK_LIST(CK_A));
+  ck_expect_counts(&c, 1, 0);
+  iw_finish(&c.w);
+}
+
 /* WL-12: a list without a version, or with version 0, cannot be asked for
  * again; a plain list is not asked for twice. */
 static void test_consistency_skips(void **state) {
@@ -314,6 +341,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_consistency_asks_for_the_same),
       cmocka_unit_test(test_consistency_of_changes_before_the_end),
+      cmocka_unit_test(test_consistency_of_early_writes),
       cmocka_unit_test(test_consistency_skips),
       cmocka_unit_test(test_consistency_compares),
       cmocka_unit_test(test_consistency_stop),
