@@ -290,7 +290,8 @@ typedef struct kin_informer_options {
 
   /** A watch that has received no byte for this long is STALE. The informer
    * then asks the server whether the watch's position still stands, as by
-   * kin_informer_verify and at the same cost. 0: never; at most an hour. */
+   * kin_informer_verify and at the same cost; or lists, if the server refuses
+   * to answer or has no resourceVersion. 0: never; at most an hour. */
   uint32_t stale_after_ms;
 
   /** Delete the stored objects if the resource has vanished (404), as after the
@@ -544,8 +545,7 @@ typedef void (*kin_version_cb)(kin_informer *informer, int code,
  * know the version yet, the request is repeated after 1 s, 2 s, ... and at last
  * every minute.
  *
- * If the transform refused an object, the store holds the object's state
- * before.
+ * If the transform refused an object, the store holds its earlier state.
  *
  * Errors: KIN_EINVAL (no cb, version NULL, "" or of 64 bytes and more),
  * KIN_ENOENT (no such scope), KIN_ECLOSED (closing), KIN_EAGAIN (4,096 such
@@ -571,7 +571,8 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
  * kin_status.resource_version. Without a watch, the verification waits until
  * there is one. One request that was made after this call answers all
  * verifications that waited for it, so this may be called often; each request
- * interrupts the watch.
+ * interrupts the watch. A refused request is reported (on_error) and made again
+ * after 500 ms, 1 s, 2 s, ... and at last every minute. timeout_ms 0: none.
  *
  * Silence is a proof only on the connection of a list that was at the version;
  * a source of the program's own that gives no bookmarks is asked for a list.
@@ -584,8 +585,6 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
  *     Until then the position is kept, and the next watch brings the rest;
  *   - if a single event was left out before one that came, or before a
  *     bookmark. No later watch brings that event: only a list does.
- *
- * timeout_ms 0: none.
  *
  * Errors: KIN_EINVAL (no cb), else as for kin_informer_wait_version.
  * Cost: O(log n) and O(namespaces) here, as there. */

@@ -10,8 +10,11 @@
  * are read. This is the time to read them. */
 #define SILENCE_GRACE_MS 100u
 
-static void verify(kin_feed *feed, const char *target) {
-  kin__listwatch_input input = {.type = KIN__INPUT_VERIFY, .version = target};
+/* `needs_answer`: after a question without an answer, a list follows. */
+static void verify(kin_feed *feed, const char *target, bool needs_answer) {
+  kin__listwatch_input input = {.type = KIN__INPUT_VERIFY,
+                                .version = target,
+                                .needs_answer = needs_answer};
   kin__feed_step(feed, &input);
 }
 
@@ -30,7 +33,7 @@ int kin__feed_verify(kin_feed *feed, const char *target) {
     return KIN_EAGAIN;
   }
   feed->is_verify_asked = true;
-  verify(feed, target);
+  verify(feed, target, false);
   return 0;
 }
 
@@ -104,8 +107,8 @@ static void on_silence(kin__timer *timer) {
                  "%s %s: the watch has said nothing for %llu ms",
                  feed->resource->plural, feed->namespace_,
                  (unsigned long long)(now_ms - since_ms));
-  feed->is_silent = true;
-  verify(feed, "");
+  feed->is_silent = true; /* until the watch is verified, or a list applied */
+  verify(feed, "", true);
 }
 
 void kin__feed_init_silence(kin_feed *feed) {

@@ -277,7 +277,8 @@ static void asking_is_over(kin__scope *scope) {
 static void ask_again_later(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
   kin__link_splice(&waits->questions, &waits->open_questions);
-  waits->not_before_ms = now_of(scope) + PATIENCE_MS;
+  waits->not_before_ms = now_of(scope) + waits->retry_after_ms;
+  waits->retry_after_ms = at_most(2 * waits->retry_after_ms, LONGEST_PAUSE_MS);
   asking_is_over(scope);
 }
 
@@ -287,6 +288,7 @@ static bool answer(kin__scope *scope) {
   while (kin__slice_next(&slice)) {
     version_wait *wait = kin__version_wait_first(&waits->open_questions);
     if (wait == NULL) {
+      waits->retry_after_ms = PATIENCE_MS;
       asking_is_over(scope);
       return false;
     }
@@ -406,6 +408,7 @@ static int have_waits(kin__scope *scope) {
     return KIN_ENOMEM;
   }
   waits->scope = scope;
+  waits->retry_after_ms = PATIENCE_MS;
   kin__link_init(&waits->fresh);
   kin__link_init(&waits->asked);
   kin__timers_init(&waits->by_version);
@@ -540,8 +543,12 @@ int kin_informer_verify(kin_informer *informer, const char *namespace_,
     err = begin(scope, timeout_ms, cb, data, &wait);
   }
   if (err == 0) {
+    kin__scope_waits *waits = scope->waits;
     wait->is_question = true;
-    kin__link_push(&scope->waits->questions, &wait->node);
+    waits->retry_after_ms = PATIENCE_MS;
+    waits->not_before_ms =
+        at_most(waits->not_before_ms, wait->began_ms + PATIENCE_MS);
+    kin__link_push(&waits->questions, &wait->node);
   }
   return err;
 }

@@ -59,6 +59,8 @@ typedef struct kin__scope_waits {
   char verified[KIN__VERSION_SIZE];
   uint64_t lists;          /* feed.counters.lists at the verdict */
   uint64_t not_before_ms;  /* earliest time of the next question */
+  uint64_t retry_after_ms; /* pause after a question without an answer; doubles
+                            * up to a minute */
   bool wants_watch;        /* a question failed because no watch was open */
   uint64_t again_ms;       /* when to ask again for `asked` */
   uint64_t again_after_ms; /* pause before again_ms; doubles up to a minute */

@@ -507,7 +507,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     kin__listwatch_on_stream_refused(listwatch, actions);
     break;
   case KIN__INPUT_VERIFY:
-    kin__listwatch_on_verify(listwatch, input->version, now_ms, actions);
+    kin__listwatch_on_verify(listwatch, input, now_ms, actions);
     break;
   case KIN__INPUT_FORGET:
     on_forget(listwatch, actions);

@@ -56,9 +56,10 @@
  * KIN__INPUT_VERIFY goes from WATCHING to VERIFYING, then to OPENING and
  * WATCHING for one or two short watches (verify.c). The short watches either
  * come to the target version, or prove that nothing is left up to it, or the
- * position is lost and a consistent list follows. If the server does not know
- * the target, VERIFYING is entered again for the position alone. In any verify a
- * version before the position leads to LISTING at once.
+ * position is lost and a consistent list follows. If the server refuses the
+ * target, VERIFYING is entered again for the position alone; or a consistent
+ * list follows, if the verify needs an answer. In any verify a version before
+ * the position leads to LISTING at once.
  *
  * KIN__INPUT_RELIST leads to LISTING from every state with a request, and after
  * APPLYING. The position stays, so that the list is not older.
@@ -107,6 +108,8 @@ typedef struct kin__listwatch_input {
   const char *token; /* "" on the last page */
   const kin__failure *failure;
   uint64_t delay_ms;
+  bool needs_answer;   /* VERIFY: if the target is refused, or there is no
+                        * version, a consistent list follows */
   uint64_t connection; /* HEAD, PAGE: connection of the answer; 0: unknown */
   uint64_t quiet_ms;   /* WATCH_ENDED: time since the last byte of the body, or
                         * since its head */

@@ -164,7 +164,8 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
                                            kin__listwatch_actions *actions);
 
 /* KIN__INPUT_VERIFY. */
-void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
+void kin__listwatch_on_verify(kin__listwatch *listwatch,
+                              const kin__listwatch_input *input,
                               uint64_t now_ms, kin__listwatch_actions *actions);
 /* VERIFYING: the list of one item, or the proof, is complete. */
 void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
@@ -172,8 +173,8 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
                                      uint64_t now_ms,
                                      kin__listwatch_actions *actions);
 /* The server refused the target, which need not be the position. So the
- * position is verified alone, or the proof is left out. False: another kind of
- * failure. */
+ * position is verified alone, or a list follows; or the proof is left out.
+ * False: another kind of failure. */
 bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
                                        const kin__failure *failure,
                                        uint64_t now_ms,

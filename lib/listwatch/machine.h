@@ -139,7 +139,8 @@ typedef enum kin__verify_phase {
 /* The KIN__INPUT_VERIFY that is open, or the last one. */
 typedef struct kin__verify {
   kin__verify_phase phase;
-  uint32_t watches;          /* short ones that did not come to the target */
+  uint8_t watches;           /* short ones that did not come to the target */
+  bool needs_answer;         /* see kin__listwatch_input */
   uint64_t proof_connection; /* for the next watch: the connection whose server
                               * has reached the target; 0: none */
 } kin__verify;

@@ -51,15 +51,18 @@ bool kin__listwatch_has_reached(const kin__listwatch *listwatch) {
                               listwatch->verify_target);
 }
 
-void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
+void kin__listwatch_on_verify(kin__listwatch *listwatch,
+                              const kin__listwatch_input *input,
                               uint64_t now_ms,
                               kin__listwatch_actions *actions) {
+  const char *target = input->version;
   kin__verify *verify = &listwatch->verify;
   if (!kin__listwatch_can_verify(listwatch)) {
     return;
   }
   assert(strlen(target) < KIN__VERSION_SIZE);
-  *verify = (kin__verify){.phase = KIN__VERIFY_ASKING};
+  *verify = (kin__verify){.phase = KIN__VERIFY_ASKING,
+                          .needs_answer = input->needs_answer};
   kin__listwatch_copy_version(listwatch->verify_target, target);
   actions->cancel_request = true;
   actions->stop_timer = true;
@@ -101,6 +104,18 @@ static void on_proof(kin__listwatch *listwatch,
   }
 }
 
+/* The question has no answer. Returns whether a list answers in its place. That
+ * list must not come from a watch cache that is behind. */
+static bool give_up_question(kin__listwatch *listwatch, int code,
+                             uint64_t now_ms, kin__listwatch_actions *actions) {
+  kin__listwatch_end_verify(listwatch, code, actions);
+  if (listwatch->verify.needs_answer) {
+    kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
+    kin__listwatch_list_again(listwatch, now_ms, actions);
+  }
+  return listwatch->verify.needs_answer;
+}
+
 void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
                                      const kin__listwatch_input *input,
                                      uint64_t now_ms,
@@ -120,11 +135,10 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
   }
   if (verify->phase == KIN__VERIFY_ASKING &&
       listwatch->verify_target[0] == '\0') {
-    if (is_any) {
-      /* There is no version to compare. */
-      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
-    } else {
+    if (!is_any) {
       kin__listwatch_copy_version(listwatch->verify_target, input->version);
+    } else if (give_up_question(listwatch, KIN_ENOTSUP, now_ms, actions)) {
+      return; /* there was no version to compare */
     }
   }
   if (kin__listwatch_has_reached(listwatch)) {
@@ -161,8 +175,10 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
   if (!is_refused) {
     return false;
   }
-  kin__listwatch_end_verify(listwatch, failure->code, actions);
-  kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions); /* RF-08 */
+  if (!give_up_question(listwatch, failure->code, now_ms, actions)) {
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
+  }
   return true;
 }
 

@@ -308,6 +308,67 @@ static void test_silent_but_up_to_date(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* The server refuses the question, or its answer has no version. A list answers
+ * instead, so the state does not stay STALE. */
+static void test_silent_and_the_question_is_refused(void **state) {
+  (void)state;
+  static const int refusals[] = {400, 422, 0};
+  for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+    reflector_rig f;
+    open_watching(&f, STALE_MS);
+    pass(&f, STALE_MS + GRACE_MS);
+    expect_states(&f, "stale ");
+    hand_source_expect(&f.source, "x L:/1");
+    if (refusals[i] != 0) {
+      refuse(&f, refusals[i]);
+    } else {
+      hand_source_list_end(&f.source, "", "");
+    }
+    assert_int_equal(f.errors, refusals[i] != 0 ? 1 : 0);
+    hand_source_expect(&f.source, "L:/500");
+    assert_int_equal(state_of(&f), KIN_STATE_STALE);
+    hand_source_list(&f.source, "a@1", "6");
+    hand_source_expect(&f.source, "W:6");
+    grant(&f);
+    expect_states(&f, "reconnecting live ");
+    reflector_rig_finish(&f);
+  }
+}
+
+/* The lists that answer a refused question are LIST_DISTANCE_MS apart. */
+static void test_silent_and_always_refused(void **state) {
+  (void)state;
+  reflector_rig f;
+  open_watching(&f, 200);
+  int lists = 0;
+  for (int i = 0; i < 600; i++) {
+    pass(&f, 100);
+    if (!f.source.is_open) {
+      continue;
+    }
+    bool is_question = strstr(f.source.log, "/1") != NULL;
+    bool is_list = strstr(f.source.log, "/500") != NULL;
+    bool is_watch = strstr(f.source.log, "W:") != NULL;
+    f.source.log[0] = '\0';
+    if (is_question) {
+      refuse(&f, 400);
+    }
+    is_list |= strstr(f.source.log, "/500") != NULL;
+    if (is_list) {
+      lists++;
+      f.source.log[0] = '\0';
+      hand_source_list(&f.source, "a@1", "6");
+      is_watch = true;
+      f.source.log[0] = '\0';
+    }
+    if (is_watch) {
+      grant(&f);
+    }
+  }
+  assert_in_range(lists, 2, 13);
+  reflector_rig_finish(&f);
+}
+
 /* The list says that nothing has changed: that is enough. */
 static void test_silent_and_nothing_new(void **state) {
   (void)state;
@@ -518,8 +579,8 @@ static void test_verify_of_nonsense(void **state) {
   hand_source_expect(&f.source, "x L:nonsense>/1 L:5>/1");
   hand_source_list(&f.source, "", "5");
   grant(&f);
-  expect_states(&f, "");
-  assert_int_equal(f.errors, 0);
+  expect_states(&f, "reconnecting live ");
+  assert_int_equal(f.errors, 1);
   reflector_rig_finish(&f);
 }
 
@@ -651,6 +712,8 @@ int main(void) {
       cmocka_unit_test(test_stopped),
       cmocka_unit_test(test_answered_wait_is_bounded),
       cmocka_unit_test(test_silent_but_up_to_date),
+      cmocka_unit_test(test_silent_and_the_question_is_refused),
+      cmocka_unit_test(test_silent_and_always_refused),
       cmocka_unit_test(test_silent_and_nothing_new),
       cmocka_unit_test(test_silent_and_behind),
       cmocka_unit_test(test_bytes_postpone_it),

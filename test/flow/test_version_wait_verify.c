@@ -182,6 +182,44 @@ static void test_verify_is_refused(void **state) {
   assert_int_equal(source_rig_status(&v->f).relists, 0);
 }
 
+/* Answers what is open: refuses questions, and grants all else. Returns whether
+ * a question was open. */
+static bool refuse_questions(version_rig *v) {
+  hand_source *source = &v->f.source;
+  bool is_question = strstr(source->log, "L:/1") != NULL;
+  source->log[0] = '\0';
+  if (!source->is_open) {
+    return false;
+  }
+  if (is_question) {
+    hand_source_fail(source, 400, "BadRequest", false);
+    hand_source_expect(source, "L:5>/1");
+    hand_source_list_end(source, "5", "");
+    source->log[0] = '\0';
+    version_rig_open_watch(&v->f);
+  }
+  return is_question;
+}
+
+/* A question that is refused for good is asked after growing pauses, and each
+ * refusal is reported. A new question does not wait for the old one's pause. */
+static void test_verify_is_always_refused(void **state) {
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 0);
+  int questions = 0;
+  for (int i = 0; i < 600; i++) {
+    version_rig_pass(&v->f, 100);
+    questions += refuse_questions(v);
+  }
+  assert_in_range(questions, 6, 10);
+  assert_int_equal(v->f.errors, questions);
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_pass(&v->f, 500);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_list_end(&v->f.source, "5", "");
+  told_expect(&v->t, "ok:5/a1 ok:5/a1");
+}
+
 /* Nothing says how far anything has come, and that is told, also to those that
  * wait; what was deleted unseen goes with the list that follows. */
 static void test_verify_without_versions(void **state) {
@@ -255,6 +293,7 @@ int main(void) {
       WATCHING(test_verify_and_a_list_that_is_old),
       WATCHING(test_verify_without_a_watch),
       WATCHING(test_verify_is_refused),
+      WATCHING(test_verify_is_always_refused),
       cmocka_unit_test(test_verify_without_versions),
       cmocka_unit_test(test_verify_closed_before_it_is_stored),
       WATCHING(test_a_restored_server),

@@ -284,7 +284,7 @@ static void test_bad_target(void **state) {
     lw_verify("99999");
     lw_fail(failures[i]);
     assert_verdict(failures[i].code);
-    assert_false(lw.actions.report);
+    assert_int_equal(lw.actions.report, KIN__REPORT_FAILURE); /* RF-08 */
     lw_assert_verify("10");
     lw_page("12", "");
     lw_assert_watch("10");
