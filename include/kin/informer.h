@@ -306,7 +306,8 @@ typedef struct kin_informer_options {
   /** Set: only lists. By default a list comes as a watch that begins with the
    * current objects (WatchList). The server then makes no list, and the state
    * is never older than the one before. If the server refuses such a watch, the
-   * informer lists. */
+   * informer lists. If it then grants the list (after a 405 also the watch), no
+   * informer of the client asks for such a watch again. */
   bool no_watch_list;
 
   /** Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The server

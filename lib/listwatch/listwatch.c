@@ -54,6 +54,7 @@ static void on_head(kin__listwatch *listwatch, uint64_t connection,
     kin__listwatch_on_stream_head(listwatch, now_ms, actions);
     return;
   }
+  kin__listwatch_blame_streams(listwatch);
   if (listwatch->state != KIN__LISTWATCH_OPENING) {
     return;
   }

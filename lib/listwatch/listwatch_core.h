@@ -234,6 +234,9 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
                                      const kin__failure *failure,
                                      uint64_t now_ms,
                                      kin__listwatch_actions *actions);
+/* A list or a watch is granted: it may show that the server refuses nothing but
+ * streams. */
+void kin__listwatch_blame_streams(kin__listwatch *listwatch);
 void kin__listwatch_on_stream_refused(kin__listwatch *listwatch,
                                       kin__listwatch_actions *actions);
 void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,

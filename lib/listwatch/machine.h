@@ -118,6 +118,9 @@ typedef struct kin__listing {
   bool fell_back_to_full;    /* PG-03 */
   bool fell_back_to_current; /* RL-05, WL-07; also of the list that this one
                               * makes again */
+  bool replaces_refused; /* WL-07: it stands for a stream that was refused, and
+                          * nothing shows yet that only streams are */
+  bool may_lack_watches; /* the stream was refused as any watch would be */
 } kin__listing;
 
 /* Facts that earlier lists have shown. */

@@ -10,8 +10,12 @@
  *
  * A stream cannot hang or run without end:
  *
- * - Refused, or silent for a while: a list follows at once, and the client
- *   asks this server for no more streams.
+ * - Refused: a list follows at once. If that list is granted, the client asks
+ *   this server for no more streams. Otherwise the refusal is this scope's
+ *   alone: a selector that the server does not know. After a 405 the watch must
+ *   be granted, too: the resource may have no watches.
+ * - Silent for a while: a list follows at once, and the client asks this server
+ *   for no more streams.
  * - Broken off, or answered with 5xx: a list follows after the second time.
  * - No progress, because no bookmark marks the end: a list follows, and this
  *   machine asks for no more streams.
@@ -26,8 +30,8 @@
 #define PROGRESS_MS 5000u
 #define IDLE_TICKS 2u
 
-/* WL-07: the server, or a proxy before it, cannot stream. Other failures would
- * hit a list as well. */
+/* WL-07: the server, or a proxy before it, may be unable to stream. Other
+ * failures would hit a list as well. */
 static bool is_refusal(const kin__failure *failure) {
   switch (failure->status) {
   case 400:
@@ -163,9 +167,11 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
                                      kin__listwatch_actions *actions) {
   actions->stop_timer = true;
   if (is_refusal(failure)) {
-    /* A refusal is no error, so no report. */
-    *listwatch->options.list_and_watch.stream_refused = true;
+    /* A refusal is no error, so no report. A server that has granted the
+     * stream can stream. */
     list_instead(listwatch, actions);
+    listwatch->list.replaces_refused = !listwatch->retries.was_granted;
+    listwatch->list.may_lack_watches = failure->status == 405;
     return;
   }
   if (falls_back(listwatch, failure, now_ms, actions)) {
@@ -177,6 +183,15 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
   actions->drop_stage = true;
   kin__listwatch_fail_and_wait(listwatch, failure, KIN__LISTWATCH_LISTING,
                                now_ms, actions);
+}
+
+void kin__listwatch_blame_streams(kin__listwatch *listwatch) {
+  if (listwatch->list.replaces_refused &&
+      (!listwatch->list.may_lack_watches ||
+       listwatch->state == KIN__LISTWATCH_OPENING)) {
+    listwatch->list.replaces_refused = false;
+    *listwatch->options.list_and_watch.stream_refused = true;
+  }
 }
 
 void kin__listwatch_on_stream_refused(kin__listwatch *listwatch,

@@ -219,6 +219,100 @@ static void test_refused(void **state) {
   iw_finish(&w);
 }
 
+/* --- One scope is refused ------------------------------------------------- */
+
+#define REFUSAL(code)                                                          \
+  "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":" #code "}"
+
+static const char empty_list[] =
+    "{\"metadata\":{\"resourceVersion\":\"200\"},\"items\":[]}";
+
+/* Two scopes of one client; the server answers "odd" alone. */
+static void open_two(iw_world *w) {
+  init_world(w, 0, 4);
+  w->server.serves = "/namespaces/odd/";
+  kin_informer_options options = iw_even_and_odd(w);
+  assert_int_equal(iw_open(w, &options), 0);
+  mini_serve(&w->server);
+  assert_int_equal(w->server.streams, 1);
+}
+
+/* "odd" loses its position, and asks for a stream again or not. */
+static void expect_stream_of_odd(iw_world *w, bool is_stream) {
+  int streams = w->server.streams;
+  int lists = w->server.lists;
+  mini_put(&w->server, 1);
+  mini_serve(&w->server);
+  script_expire(&w->script, "/namespaces/odd/");
+  mini_put(&w->server, 3);
+  mini_pass(&w->server, 6000);
+  assert_int_equal(w->server.streams, streams + is_stream);
+  assert_int_equal(w->server.lists, lists + !is_stream);
+  iw_finish(w);
+}
+
+/* WL-07: a list that the server refuses as it did the stream, as for a selector
+ * that it does not know, says nothing about streams. */
+static void test_refused_with_its_list(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    const char *body;
+  } refusals[] = {{400, REFUSAL(400)}, {422, REFUSAL(422)}, {501, ""}};
+  for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+    iw_world w;
+    open_two(&w);
+    script_respond(&w.script, "/namespaces/even/", refusals[i].status,
+                   refusals[i].body);
+    assert_int_equal(w.errors, 0);
+    script_respond(&w.script, "/namespaces/even/", refusals[i].status,
+                   refusals[i].body);
+    assert_int_equal(w.errors, 1);
+    expect_stream_of_odd(&w, true);
+  }
+}
+
+/* WL-07: neither does a resource that has no watches at all. */
+static void test_refused_with_its_watch(void **state) {
+  (void)state;
+  iw_world w;
+  open_two(&w);
+  script_respond(&w.script, "/namespaces/even/", 405, REFUSAL(405));
+  script_respond(&w.script, "/namespaces/even/", 200, empty_list);
+  script_respond(&w.script, "/namespaces/even/", 405, REFUSAL(405));
+  assert_int_equal(w.errors, 1);
+  expect_stream_of_odd(&w, true);
+}
+
+/* WL-07: a server that has granted a stream knows streams, whatever it says
+ * then. */
+static void test_refused_by_an_event(void **state) {
+  (void)state;
+  static const char event[] =
+      "{\"type\":\"ERROR\",\"object\":" REFUSAL(422) "}\n";
+  iw_world w;
+  open_two(&w);
+  assert_true(script_head(&w.script, "/namespaces/even/", 200));
+  script_body(&w.script, "/namespaces/even/", event, sizeof event - 1);
+  script_respond(&w.script, "/namespaces/even/", 200, empty_list);
+  assert_true(script_head(&w.script, "/namespaces/even/", 200));
+  assert_int_equal(w.errors, 0);
+  expect_stream_of_odd(&w, true);
+}
+
+/* WL-07: where the list is granted, the refusal is that of streams, and no scope
+ * asks again. */
+static void test_refused_but_listed(void **state) {
+  (void)state;
+  iw_world w;
+  open_two(&w);
+  script_respond(&w.script, "/namespaces/even/", 400, REFUSAL(400));
+  assert_false(w.script.stream_refused);
+  script_respond(&w.script, "/namespaces/even/", 200, empty_list);
+  assert_true(w.script.stream_refused);
+  expect_stream_of_odd(&w, false);
+}
+
 /* FG-05, LW-04: TestNewReflectorWithDisablementWatchList. */
 static void test_switched_off(void **state) {
   (void)state;
@@ -597,6 +691,10 @@ int main(void) {
       cmocka_unit_test(test_events_behind_the_bookmark),
       cmocka_unit_test(test_split_everywhere),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_refused_with_its_list),
+      cmocka_unit_test(test_refused_with_its_watch),
+      cmocka_unit_test(test_refused_by_an_event),
+      cmocka_unit_test(test_refused_but_listed),
       cmocka_unit_test(test_switched_off),
       cmocka_unit_test(test_no_progress),
       cmocka_unit_test(test_slow_progress),

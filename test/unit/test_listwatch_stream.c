@@ -278,23 +278,23 @@ static const row rows[] = {
     {GRANTED, KIN__INPUT_TIMER, NULL, 5000, STREAMING, "timer", false},
     {FILLING, KIN__INPUT_TIMER, NULL, 5000, STREAMING, "timer", false},
 
-    /* Refused: not told, and remembered (WL-07). */
+    /* Refused: not told, and a list follows (WL-07). */
     {ASKED, KIN__INPUT_FAILED, &refused_400, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED, KIN__INPUT_FAILED, &refused_405, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED, KIN__INPUT_FAILED, &refused_406, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED, KIN__INPUT_FAILED, &refused_415, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED, KIN__INPUT_FAILED, &refused_422, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED, KIN__INPUT_FAILED, &refused_501, 0, LISTING, "stop drop list@0",
-     true},
+     false},
     {ASKED_AT_7, KIN__INPUT_FAILED, &refused_400, 0, LISTING,
-     "stop drop list@7", true},
+     "stop drop list@7", false},
     {GRANTED, KIN__INPUT_ERROR_EVENT, &refused_422, 0, LISTING,
-     "cancel stop drop list@0", true},
+     "cancel stop drop list@0", false},
 
     /* To somebody else, while this one waited for its turn. */
     {ASKED, KIN__INPUT_REFUSED, NULL, 0, LISTING, "drop list@0", false},
@@ -359,6 +359,44 @@ static void test_table(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     check(&rows[i]);
+  }
+}
+
+/* WL-07: the refusal of a stream is the server's when a list is granted in its
+ * place; after a 405, when a watch is, too. It is not if the list is refused as
+ * well, or if the stream was granted. */
+static void test_refusals(void **state) {
+  (void)state;
+  static const struct {
+    const kin__failure *stream;
+    bool was_granted;
+    const kin__failure *list; /* NULL: granted at once */
+    bool refuses_listed;
+    bool refuses_watched;
+  } cases[] = {{&refused_400, false, NULL, true, true},
+               {&refused_405, false, NULL, false, true},
+               {&refused_400, true, NULL, false, false},
+               {&refused_405, true, NULL, false, false},
+               {&refused_400, false, &refused_400, false, false},
+               {&refused_400, false, &timed_out, false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    reach(cases[i].was_granted ? GRANTED : ASKED);
+    step(cases[i].was_granted ? KIN__INPUT_ERROR_EVENT : KIN__INPUT_FAILED,
+         cases[i].stream);
+    if (cases[i].list != NULL) {
+      step(KIN__INPUT_FAILED, cases[i].list);
+      input(KIN__INPUT_TIMER);
+    }
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_LISTING);
+    assert_false(f.refused);
+    input(KIN__INPUT_HEAD);
+    assert_int_equal(f.refused, cases[i].refuses_listed);
+    input(KIN__INPUT_PAGE);
+    input(KIN__INPUT_APPLIED);
+    input(KIN__INPUT_HEAD);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WATCHING);
+    assert_int_equal(f.refused, cases[i].refuses_watched);
+    finish();
   }
 }
 
@@ -699,6 +737,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_table),
       cmocka_unit_test(test_table_is_complete),
+      cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_silence),
       cmocka_unit_test(test_progress),
       cmocka_unit_test(test_new_keys_for_ever),
