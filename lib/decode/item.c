@@ -139,6 +139,9 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   push(item, KIN__ITEM_AT_ROOT, item->root);
   kin__cursor_bound(cursor, item->max_depth);
   if ((wanted & KIN__ITEM_OPAQUE) != 0) {
+    if (item->bound > KIN__ITEM_OPAQUE_MAX) {
+      item->bound = KIN__ITEM_OPAQUE_MAX;
+    }
     kin__cursor_skip(cursor, 1);
   }
 }

@@ -30,6 +30,10 @@ enum {
   KIN__ITEM_OPAQUE = 4       /* the bytes only */
 };
 
+/* Bytes of an opaque item at most, if the limit of objects is not less. It is a
+ * Status, which is parsed in one step. */
+#define KIN__ITEM_OPAQUE_MAX (64u << 10)
+
 /* The members that are read. First the strings: four of metadata, and two of
  * the object. */
 typedef enum kin__item_field {
@@ -141,8 +145,8 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted);
 
 /* Takes tokens. Returns 1 when the object has ended. Returns 0 when the cursor
  * needs more bytes; the needed part of the span has then been saved. Errors:
- * the cursor's, KIN_ETOOBIG (over max_passed_bytes; over max_object_bytes if
- * opaque), KIN_ENOMEM. */
+ * the cursor's, KIN_ETOOBIG (over max_passed_bytes; over max_object_bytes or
+ * KIN__ITEM_OPAQUE_MAX if opaque), KIN_ENOMEM. */
 int kin__item_run(kin__item *item, kin__cursor *cursor);
 
 /* Saves the needed part of the current span before the span goes: for an object

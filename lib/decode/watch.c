@@ -162,7 +162,8 @@ static int give_bookmark(kin__watch_decoder *d) {
 
 static int give_error(kin__watch_decoder *d) {
   kin__object_parts parts = {.body = {NULL, 0}};
-  if (d->item.is_over) {
+  /* If `type` came last, the object was read as one of the API. */
+  if (d->item.is_over || d->object_bytes > KIN__ITEM_OPAQUE_MAX) {
     return KIN_ETOOBIG;
   }
   int err = d->item.is_open ? kin__item_parts(&d->item, &d->cursor, &parts) : 0;

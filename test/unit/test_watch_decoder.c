@@ -635,12 +635,49 @@ static void test_watch_many_dropped_members(void **state) {
   decoded_finish(&got);
 }
 
+/* An ERROR event's object is bounded as an error response's body is, because it
+ * is parsed in one step. If `type` comes first, nothing beyond the bound is
+ * kept. */
+static void test_error_event_too_big(void **state) {
+  (void)state;
+  enum { BOUND = 64 << 10, ROOM = BOUND + 100 };
+  static const char begin[] = "{\"kind\":\"Status\",\"code\":410,\"x\":\"";
+  static char object[ROOM];
+  static char frame[ROOM + 100];
+  for (int over = 0; over <= 1; over++) {
+    memset(object, 'x', BOUND + (size_t)over);
+    memcpy(object, begin, sizeof begin - 1);
+    memcpy(object + BOUND + over - 2, "\"}", 3);
+    for (int is_last = 0; is_last <= 1; is_last++) {
+      int length = snprintf(frame, sizeof frame,
+                            is_last != 0 ? "{\"object\":%s,\"type\":\"ERROR\"}"
+                                         : "{\"type\":\"ERROR\",\"object\":%s}",
+                            object);
+      watch_run r;
+      watch_run_init(&r);
+      assert_int_equal(watch_run_feed(&r, frame, (size_t)length),
+                       over != 0 ? KIN_ETOOBIG : 0);
+      assert_int_equal(r.got.calls, over != 0 ? 0 : 1);
+      watch_run_finish(&r);
+    }
+  }
+  watch_run r;
+  watch_run_init(&r);
+  (void)snprintf(frame, sizeof frame, "{\"type\":\"ERROR\",\"object\":%s}",
+                 object);
+  size_t fit = sizeof "{\"type\":\"ERROR\",\"object\":" - 1 + BOUND;
+  assert_int_equal(watch_run_feed(&r, frame, fit), 0);
+  assert_int_equal(watch_run_feed(&r, frame + fit, 1), KIN_ETOOBIG);
+  watch_run_finish(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_watch_outcomes),
       cmocka_unit_test(test_watch_rest_of_an_object),
       cmocka_unit_test(test_watch_known),
       cmocka_unit_test(test_watch_frame_too_big),
+      cmocka_unit_test(test_error_event_too_big),
       cmocka_unit_test(test_watch_key_in_hand),
       cmocka_unit_test(test_watch_depth),
       cmocka_unit_test(test_watch_sink_ends_it),
