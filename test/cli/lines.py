@@ -143,6 +143,38 @@ def test_show_object_is_spelled_as_sent(programs):
         p.expect_end(0)
 
 
+def expect_no_object(programs, text):
+    body = (b'{"metadata":{"resourceVersion":"9"},"items":[{"metadata":'
+            b'{"name":"a","uid":"u","resourceVersion":"5"},' + text + b'}]}')
+    with Scripted({PODS: [body]}) as server, \
+            follow(programs, server, "--show-object", "--once") as p:
+        line = p.next_event()
+        check_equal((line["event"], line["key"], line["object"]),
+                    ("add", "a", None), str(text))
+        error = p.next_event()
+        check_equal((error["event"], error["class"], error["status"],
+                     error["reason"], error["retryInMs"]),
+                    ("error", "decode", 0, "", 0), str(text))
+        check("a:" in error["message"], error["message"])
+        for printed in p.lines:
+            check(all(0x20 <= b < 0x7f for b in printed), repr(printed))
+        p.until("synced")
+        p.expect_end(0)
+
+
+def test_show_object_that_is_no_json(programs):
+    """The informer skips values that it does not need, so it may store what is
+    no JSON. A line is JSON all the same."""
+    for text in [b'"spec":{"a":"\\q","b":\x1b[31m\xff]}',
+                 b'"spec":{x\n{"event":"delete","key":"EVIL"}\n}']:
+        expect_no_object(programs, text)
+    for value in [b'"\\u12g4"', b'01', b'1.', b'.5', b'+1', b'1e', b'-', b'nul',
+                  b'NaN', b'[1,]', b'[1 2]', b'{"a" 1}', b'{"a":1,}', b'{1:2}',
+                  b'[,]', b'{"a":}', b'tru e', b'"a""b"', b'\xff', b'\xc3\xa4',
+                  b'1:2']:
+        expect_no_object(programs, b'"spec":{"x":[' + value + b']}')
+
+
 def test_what_is_kept(programs):
     for arguments, expected in [
             (["--keep-managed-fields"], ODD),

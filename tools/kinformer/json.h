@@ -32,9 +32,10 @@ void json_string(json_writer *w, kin_str value);
 void json_u64(json_writer *w, uint64_t value);
 void json_bool(json_writer *w, bool value);
 
-/* A value that is JSON text already. White space between tokens is dropped, so
- * that it stays on the line; numbers and escapes keep their spelling. */
-void json_raw(json_writer *w, kin_str value);
+/* A value that should be JSON text already. White space between tokens is
+ * dropped, so that it stays on the line; numbers and escapes keep their
+ * spelling. False: the text is no JSON, and null was written. */
+bool json_raw(json_writer *w, kin_str value);
 
 /* A member with a fixed name. */
 void json_member_string(json_writer *w, const char *name, kin_str value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "printer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "json.h"
@@ -20,15 +21,36 @@ static void end_line(json_writer *w) {
   text_append_char(w->out, '\n');
 }
 
-static void member_object(json_writer *w, const kin_object *object) {
+/* Returns whether the object is JSON. */
+static bool member_object(json_writer *w, const kin_object *object) {
   kin_object_view *view;
   if (kin_object_view_open(&view, object) != 0) {
     w->out->failed = true;
-    return;
+    return true;
   }
   json_key(w, (kin_str){"object", strlen("object")});
-  json_raw(w, kin_object_view_json(view));
+  bool is_json = json_raw(w, kin_object_view_json(view));
   kin_object_view_close(view);
+  return is_json;
+}
+
+static void print_error(printer *p, const kin_error_event *event);
+
+static void print_bad_object(printer *p, const kin_event *event) {
+  char message[700];
+  char namespace_[256];
+  kin_str scope = kin_object_namespace(event->object);
+  kin_str key = kin_object_key(event->object);
+  snprintf(message, sizeof message, "%.*s: the object is no JSON",
+           (int)key.length, key.data);
+  snprintf(namespace_, sizeof namespace_, "%.*s", (int)scope.length,
+           scope.length > 0 ? scope.data : "");
+  const kin_error_event error = {.code = KIN_EJSON,
+                                 .error_class = KIN_CLASS_DECODE,
+                                 .reason = "",
+                                 .message = message,
+                                 .namespace_ = namespace_};
+  print_error(p, &error);
 }
 
 static void print_change(printer *p, const kin_event *event) {
@@ -50,10 +72,11 @@ static void print_change(printer *p, const kin_event *event) {
   } else if (event->type == KIN_EVENT_DELETE) {
     json_member_z(&w, "reason", kin_delete_reason_name(event->reason));
   }
-  if (p->options->show_object) {
-    member_object(&w, object);
-  }
+  bool is_json = !p->options->show_object || member_object(&w, object);
   end_line(&w);
+  if (!is_json) {
+    print_bad_object(p, event);
+  }
 }
 
 /* Each scope has a version of its own. */
