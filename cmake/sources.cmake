@@ -371,6 +371,7 @@ set(kinformer_kubeconfig_sources
   lib/config/kube_resolve.c
   lib/config/kube_same.c
   lib/config/kube_set.c
+  lib/config/kube_use.c
   lib/config/kube_user.c
   lib/config/kubeconfig.c
   lib/config/path.c

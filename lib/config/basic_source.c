@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/basic_source.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include <kin/error.h>
@@ -16,8 +15,7 @@ struct kin__basic_source {
   char *value;
 };
 
-/* RFC 7617, 2: no control characters; a colon would end the user name. */
-static bool is_basic_text(kin_str text, bool may_have_colon) {
+bool kin__basic_is_text(kin_str text, bool may_have_colon) {
   for (size_t i = 0; i < text.length; i++) {
     unsigned char c = (unsigned char)text.data[i];
     if (c < 0x20 || c == 0x7f || (c == ':' && !may_have_colon)) {
@@ -44,8 +42,8 @@ int kin__basic_source_new(kin__basic_source **out,
   kin_str name = kin__cstr(username);
   kin_str secret = kin__cstr(password);
   *out = NULL;
-  if (name.length == 0 || !is_basic_text(name, false) ||
-      !is_basic_text(secret, true)) {
+  if (name.length == 0 || !kin__basic_is_text(name, false) ||
+      !kin__basic_is_text(secret, true)) {
     return KIN_EINVAL;
   }
   kin__basic_source *source = kin__calloc(allocator, 1, sizeof *source);

@@ -2,7 +2,10 @@
 #ifndef KIN_CONFIG_BASIC_SOURCE_H
 #define KIN_CONFIG_BASIC_SOURCE_H
 
+#include <stdbool.h>
+
 #include <kin/allocator.h>
+#include <kin/str.h>
 
 #include "transport/credentials.h"
 
@@ -12,6 +15,9 @@ typedef struct kin__basic_source kin__basic_source;
 
 /* Bytes of the user name and of the password, each. */
 #define KIN__BASIC_MAX_BYTES (16u << 10)
+
+/* RFC 7617, 2: no control characters; a colon would end the user name. */
+bool kin__basic_is_text(kin_str text, bool may_have_colon);
 
 /* `password` may be NULL: an empty one. Errors: KIN_EINVAL (an empty user name,
  * a user name with a colon, control characters, over the bound), KIN_ENOMEM. */

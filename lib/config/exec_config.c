@@ -14,7 +14,6 @@
 #include "object/json.h"
 #include "transport/secret.h"
 
-#define MAX_EXEC_STRINGS 1024u
 #define MAX_EXEC_TIMEOUT_MS 3600000u
 #define MAX_CLUSTER_CONFIG (64u << 10)
 #define INSTALL_HINT_BYTES 256u
@@ -22,7 +21,7 @@
 /* --- Checks --------------------------------------------------------------- */
 
 static bool is_v1(const kin_exec_plugin *plugin) {
-  return strcmp(plugin->api_version, "client.authentication.k8s.io/v1") == 0;
+  return strcmp(plugin->api_version, KIN__EXEC_V1) == 0;
 }
 
 /* XP-01, XP-03. */
@@ -30,13 +29,12 @@ static int check_version(const kin_exec_plugin *plugin, const kin__log *log) {
   if (plugin->api_version == NULL) {
     return kin__log_problem(log, KIN_EINVAL, "exec.api_version: is required");
   }
-  if (!is_v1(plugin) && strcmp(plugin->api_version,
-                               "client.authentication.k8s.io/v1beta1") != 0) {
-    return kin__log_problem(log, KIN_EINVAL,
-                            "exec.api_version: \"%.80s\" is neither "
-                            "client.authentication.k8s.io/v1 "
-                            "nor client.authentication.k8s.io/v1beta1",
-                            plugin->api_version);
+  if (!is_v1(plugin) && strcmp(plugin->api_version, KIN__EXEC_V1BETA1) != 0) {
+    return kin__log_problem(
+        log, KIN_EINVAL,
+        "exec.api_version: \"%.80s\" is neither " KIN__EXEC_V1
+        " nor " KIN__EXEC_V1BETA1,
+        plugin->api_version);
   }
   if (is_v1(plugin) && plugin->interactive == KIN_EXEC_INTERACTIVE_UNSET) {
     return kin__log_problem(log, KIN_EINVAL,
@@ -56,9 +54,9 @@ static int check_exec_enum(const char *name, int value, int last,
 
 static int check_count(const char *name, const void *array, size_t count,
                        const kin__log *log) {
-  if (count > MAX_EXEC_STRINGS) {
+  if (count > KIN__EXEC_MAX_STRINGS) {
     return kin__log_problem(log, KIN_EINVAL, "exec.%s: %zu are more than %u",
-                            name, count, MAX_EXEC_STRINGS);
+                            name, count, KIN__EXEC_MAX_STRINGS);
   }
   return count == 0 || array != NULL
              ? 0

@@ -11,6 +11,12 @@
 
 #include "base/log.h"
 
+/* The versions of a plugin's interface that the library speaks. */
+#define KIN__EXEC_V1 "client.authentication.k8s.io/v1"
+#define KIN__EXEC_V1BETA1 "client.authentication.k8s.io/v1beta1"
+/* Of a plugin's arguments, and of its variables. */
+#define KIN__EXEC_MAX_STRINGS 1024u
+
 /* The part of KUBERNETES_EXEC_INFO about the cluster, beside what is in
  * kin_exec_plugin. Borrowed; any may be NULL. */
 typedef struct kin__exec_server {

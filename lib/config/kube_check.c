@@ -69,7 +69,7 @@ static bool has_scheme(const char *url, const char *scheme) {
          kin__str_equal_nocase(kin__str(url, length), kin__cstr(scheme));
 }
 
-static bool is_proxy_url(const char *url) {
+bool kin__kube_is_proxy_url(const char *url) {
   return has_scheme(url, "http://") || has_scheme(url, "https://") ||
          has_scheme(url, "socks5://");
 }
@@ -85,7 +85,7 @@ void kin__kube_check_cluster(const kin__kube_cluster *cluster,
   }
   /* The URL may have a password in it. */
   const char *proxy = cluster->proxy_url.value;
-  if (proxy != NULL && !is_proxy_url(proxy)) {
+  if (proxy != NULL && !kin__kube_is_proxy_url(proxy)) {
     kin__kube_problem(problems, entry, &cluster->proxy_url,
                       KIN__CLUSTER_SPOT("proxy-url", "proxy_url"),
                       "is no http, https or socks5 URL");

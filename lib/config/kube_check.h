@@ -24,6 +24,9 @@ void kin__kube_check_usable(const kin__kube_set *set, const char *name,
                             const kin__config_env *env,
                             kin__problems *problems);
 
+/* Whether the scheme is one of a proxy. */
+bool kin__kube_is_proxy_url(const char *url);
+
 /* Whether a text is a DNS label: a namespace's name. */
 bool kin__kube_is_label(const char *text);
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "config/install_hint.h"
 #include "config/kube_check.h"
+#include "config/kube_use.h"
 #include "transport/url.h"
 
 void kin__resolved_config_init(kin__resolved_config *config,
@@ -56,15 +57,17 @@ static int take_server(kin__resolved_config *out, const char *server) {
   return 0;
 }
 
-/* Errors: KIN_EINVAL (is told), KIN_ENOMEM. */
+/* With what goes to it. Errors: KIN_EINVAL (is told), KIN_ENOMEM. */
 static int check_server(const kin__resolved_config *out,
-                        const kin__kube_cluster *cluster,
+                        const kin__kube_choice *choice,
                         kin__problems *problems) {
+  const kin__kube_cluster *cluster = &choice->cluster;
   kin__url url;
   int err = kin__url_parse(&url, out->vault.allocator, out->server);
   if (err == 0) {
+    err = kin__kube_check_use(choice, &url, out->vault.allocator, problems);
     kin__url_finish(&url, out->vault.allocator);
-    return 0;
+    return err;
   }
   if (err != KIN_EURL) {
     return err;
@@ -295,7 +298,7 @@ int kin__kube_finish(kin__resolved_config *out, const kin__kube_choice *choice,
   int err = 0;
   if (server != NULL) {
     err = take_server(out, server);
-    err = err == 0 ? check_server(out, &choice->cluster, problems) : err;
+    err = err == 0 ? check_server(out, choice, problems) : err;
   }
   if (err == 0 && problems->count > 0) {
     err = KIN_EINVAL;

@@ -36,6 +36,10 @@ static bool is_name(const char *name) {
          name[0] != '.';
 }
 
+bool kin__tls_is_server_name(const char *name) {
+  return is_address(name) || is_name(name);
+}
+
 static bool is_empty(const char *text) {
   return text != NULL && text[0] == '\0';
 }
@@ -68,9 +72,9 @@ const char *kin__tls_options_check(const kin__tls_options *options) {
     return has_key ? "a client key without a client certificate"
                    : "a client certificate without a client key";
   }
-  if (options->server_name != NULL && !is_address(options->server_name) &&
-      !is_name(options->server_name)) {
-    return "tls_server_name is neither a host name nor an address";
+  if (options->server_name != NULL &&
+      !kin__tls_is_server_name(options->server_name)) {
+    return "tls_server_name is " KIN__TLS_NO_SERVER_NAME;
   }
   return NULL;
 }

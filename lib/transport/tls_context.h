@@ -45,6 +45,10 @@ typedef struct kin__tls_options {
 /* NULL if the options are consistent, else a text about the fault. Static. */
 const char *kin__tls_options_check(const kin__tls_options *options);
 
+/* Whether a certificate can be for it: a host name or an address. */
+bool kin__tls_is_server_name(const char *name);
+#define KIN__TLS_NO_SERVER_NAME "neither a host name nor an address"
+
 typedef struct kin__tls_context {
   kin__net *net;
   const char *label; /* begins the texts of errors; static */

@@ -280,6 +280,28 @@ def test_problems_are_told(programs):
             check(word in error, f"no {word} in {error!r}")
 
 
+def test_values_that_cannot_be_used(programs):
+    """A value that no request can take ends the program at once, and is told
+    by its line, without a secret."""
+    plugin = {"apiVersion": "client.authentication.k8s.io/v9", "command": "a",
+              "interactiveMode": "Never"}
+    with Folder(programs) as f:
+        for user, cluster, field in [
+                ({"token": f"{SECRET} b"}, {}, "token"),
+                ({"username": "a:b"}, {}, "username"),
+                ({"username": "a", "password": f"{SECRET}\n"}, {}, "password"),
+                ({"as": "a\nb"}, {}, "as"),
+                ({"exec": plugin}, {}, "exec.apiVersion"),
+                ({}, {"tls-server-name": "a b"}, "tls-server-name")]:
+            path = f.write("config", config("https://127.0.0.1:1", user, cluster))
+            where = f"users[0].user.{field}: " if user else \
+                f"clusters[0].cluster.{field}: "
+            with f.program("pods", KUBECONFIG=path) as p:
+                status, output, error = p.wait()
+            check_equal((status, output), (1, b""), str(error))
+            check(f"{path}:1: {where}".encode() in error, str(error))
+
+
 def test_options_are_named(programs):
     """What is wrong with an option names the option of the program."""
     with Folder(programs) as f:
@@ -288,6 +310,9 @@ def test_options_are_named(programs):
                 (["--context", "a"], b'--context: there is no context "a"\n'),
                 (["--cluster", "a"], b'--cluster: there is no cluster "a"\n'),
                 (["--user", "a"], b'--user: there is no user "a"\n'),
+                (["--as", "a\nb"], b"--as: is empty, begins or ends with"),
+                (["--as", "a", "--as-group", " "], b"--as-group: is empty, b"),
+                (["--tls-server-name", "a b"], b"--tls-server-name: is neith"),
                 (["--token-file", "/no"], b"--token-file: /no: there is no"),
                 (["--certificate-authority", "/no"],
                  b"--certificate-authority: /no: there is no"),

@@ -20,6 +20,8 @@
 #define POD_RESULT                                                             \
   "server=https://10.0.0.1:443 ca=" POD "ca.crt token-file=" POD "token"
 
+#define V1 "client.authentication.k8s.io/v1"
+
 static kube_world world;
 
 static int set_up(void **state) {
@@ -305,9 +307,9 @@ static void test_command_for_path(void **state) {
   (void)state;
   kube_world_expect(&world,
                     "clusters: [{name: '', cluster: {server: 'https://c'}}]\n"
-                    "users: [{name: '', user: {exec: {apiVersion: v, "
+                    "users: [{name: '', user: {exec: {apiVersion: " V1 ", "
                     "interactiveMode: Never, command: plugin}}}]\n",
-                    "server=https://c exec=plugin version=v mode=Never");
+                    "server=https://c exec=plugin version=" V1 " mode=Never");
 }
 
 /* KC-04: a command beside a kubeconfig in the current folder is not for PATH. */
@@ -326,7 +328,7 @@ static void test_command_in_the_current_folder(void **state) {
     char text[256];
     snprintf(text, sizeof text,
              "clusters: [{name: '', cluster: {server: 'https://c'}}]\n"
-             "users: [{name: '', user: {exec: {apiVersion: v, "
+             "users: [{name: '', user: {exec: {apiVersion: " V1 ", "
              "interactiveMode: Never, command: %s}}}]\n",
              rows[i].command);
     kube_world_file(&world, rows[i].file, text);
@@ -340,10 +342,11 @@ static void test_null_among_arguments(void **state) {
   (void)state;
   kube_world_expect(&world,
                     "clusters: [{name: '', cluster: {server: 'https://c'}}]\n"
-                    "users: [{name: '', user: {exec: {apiVersion: v, "
+                    "users: [{name: '', user: {exec: {apiVersion: " V1 ", "
                     "interactiveMode: Never, command: c, args: [a, ~, b, "
                     "null]}}}]\n",
-                    "server=https://c exec=c version=v arg=a arg= arg=b arg= "
+                    "server=https://c exec=c version=" V1
+                    " arg=a arg= arg=b arg= "
                     "mode=Never");
 }
 

@@ -12,6 +12,7 @@
 
 #include "config/install_hint.h"
 #include "support/kube_world.h"
+#include "transport/proxy.h"
 
 /* A context `clean` in /k/config. */
 #define CONFIG(cluster, user)                                                  \
@@ -21,6 +22,9 @@
   "current-context: clean\n"
 #define NAMES " context=clean cluster=clean user=clean"
 #define A "server: 'https://a'"
+
+#define V1 "client.authentication.k8s.io/v1"
+#define VERSION "apiVersion: " V1
 
 static kube_world world;
 
@@ -142,11 +146,11 @@ static void test_exec(void **state) {
          "context:\n    cluster: foo-cluster\n    user: foo-user\n    "
          "namespace: bar\n  name: foo-context\ncurrent-context: "
          "foo-context\nkind: Config\nusers:\n- name: foo-user\n  user:\n    "
-         "exec:\n      apiVersion: client.authentication.k8s.io/v1alpha1\n     "
+         "exec:\n      apiVersion: client.authentication.k8s.io/v1beta1\n     "
          " args:\n      - arg-1\n      - arg-2\n      command: foo-command\n   "
          "   provideClusterInfo: true\n",
          "server=https://localhost:8080 exec=foo-command "
-         "version=client.authentication.k8s.io/v1alpha1 arg=arg-1 arg=arg-2 "
+         "version=client.authentication.k8s.io/v1beta1 arg=arg-1 arg=arg-2 "
          "mode=IfAvailable info=true config={\"audience\":\"foo\",\"other\":"
          "\"bar\"} namespace=bar context=foo-context cluster=foo-cluster "
          "user=foo-user");
@@ -155,10 +159,10 @@ static void test_exec(void **state) {
 /* client-go TestCreateAuthConfigExecInstallHintCleanup, XP-08 */
 static void test_install_hint(void **state) {
   (void)state;
-  expect(CONFIG(A, "exec: {apiVersion: v, command: c, interactiveMode: Never, "
+  expect(CONFIG(A, "exec: {" VERSION ", command: c, interactiveMode: Never, "
                    "installHint: \"some \\e[1mcontrol chars\\e[0m\\nand a "
                    "newline\"}"),
-         "server=https://a exec=c version=v hint=some U+001B[1mcontrol "
+         "server=https://a exec=c version=" V1 " hint=some U+001B[1mcontrol "
          "charsU+001B[0m\nand a newline mode=Never" NAMES);
 }
 
@@ -586,6 +590,127 @@ static void test_namespace_is_checked(void **state) {
   expect_problem(CONFIG(A, ""), "namespace_: \"-a\" is no name of a namespace");
 }
 
+/* --- Values that no client takes ------------------------------------------ */
+
+/* What a client would refuse with each request is told when it is loaded, with
+ * its line, and without a secret. */
+static void test_values_that_cannot_be_used(void **state) {
+  (void)state;
+  static const char in_user[] = "/k/config:2: users[0].user.";
+  static const char in_cluster[] = "/k/config:1: clusters[0].cluster.";
+#define SENT "is empty, begins or ends with a blank, or has control characters"
+#define EXEC(more) "exec: {command: c, interactiveMode: Never, " more "}"
+  const struct {
+    const char *text;
+    const char *where;
+    const char *problem;
+  } rows[] = {
+      {CONFIG(A ", tls-server-name: a b", ""), in_cluster,
+       "tls-server-name: is neither a host name nor an address"},
+      {CONFIG(A, "token: SECRET b"), in_user,
+       "token: is not one word of visible ASCII of at most 64 KiB"},
+      {CONFIG(A, "token: SECRET b, tokenFile: /none"), in_user,
+       "token: is not one word of visible ASCII of at most 64 KiB"},
+      {CONFIG(A, "username: 'a:b', password: SECRET"), in_user,
+       "username: has a colon, control characters or over 16 KiB"},
+      {CONFIG(A, "username: a, password: \"SECRET\\n\""), in_user,
+       "password: has control characters or over 16 KiB"},
+      {CONFIG(A, "as: \"a\\nb\""), in_user, "as: " SENT},
+      {CONFIG(A, "as: a, as-uid: ' u'"), in_user, "as-uid: " SENT},
+      {CONFIG(A, "as: a, as-groups: [g, \"h\\n\"]"), in_user,
+       "as-groups: " SENT},
+      {CONFIG(A, "as: a, as-user-extra: {k: [\"h\\n\"]}"), in_user,
+       "as-user-extra: " SENT},
+      {CONFIG("server: 'http://a'", "as: \"a\\nb\""), in_user, "as: " SENT},
+      {CONFIG(A, EXEC("apiVersion: " V1 "alpha1")), in_user,
+       "exec.apiVersion: \"" V1 "alpha1\" is neither " V1 " nor " V1 "beta1"},
+      {CONFIG(A, EXEC(VERSION ", env: [{name: a}, {name: b=c}]")), in_user,
+       "exec.env: entry 1 has a name with '='"},
+  };
+#undef SENT
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char problem[256];
+    snprintf(problem, sizeof problem, "%s%s", rows[i].where, rows[i].problem);
+    expect_problem(rows[i].text, problem);
+  }
+}
+
+static void test_malformed_proxy_url(void **state) {
+  (void)state;
+  if (!kin__proxy_is_supported()) {
+    skip();
+  }
+  expect_problem(CONFIG(A ", proxy-url: 'http://joe:SECRET@p:x'", ""),
+                 "/k/config:1: clusters[0].cluster.proxy-url: is malformed");
+}
+
+/* By the name of its option, and all together. */
+static void test_options_that_cannot_be_used(void **state) {
+  (void)state;
+  static const char *const groups[] = {""};
+  world.options = (kin_kubeconfig_options){.tls_server_name = "a b",
+                                           .token = "SECRET b",
+                                           .impersonate_user = "a\nb",
+                                           .impersonate_groups = groups,
+                                           .impersonate_group_count = 1};
+  assert_int_equal(kube_world_load_text(&world, CONFIG(A, "")), KIN_EINVAL);
+  assert_int_equal(world.problems.count, 4);
+  assert_non_null(strstr(world.problems.text, "tls_server_name: is neither"));
+  assert_non_null(strstr(world.problems.text, "\ntoken: is not one word"));
+  assert_non_null(strstr(world.problems.text, "\nimpersonate_user: is empty"));
+  assert_non_null(strstr(world.problems.text, "\nimpersonate_groups: is em"));
+  assert_null(strstr(world.problems.text, "SECRET"));
+}
+
+/* The bound of all that names the identity is one. */
+static void test_identity_over_its_bound(void **state) {
+  (void)state;
+  static char group[40000];
+  static const char *const groups[] = {group, group};
+  memset(group, 'g', sizeof group - 1);
+  world.options.impersonate_user = "joe";
+  world.options.impersonate_groups = groups;
+  world.options.impersonate_group_count = 1;
+  assert_int_equal(kube_world_load_text(&world, CONFIG(A, "")), 0);
+  world.options.impersonate_group_count = 2;
+  expect_problem(CONFIG(A, ""), "impersonate_user: has over 64 KiB with its "
+                                "groups and the like");
+}
+
+static void test_plugin_over_its_bound(void **state) {
+  (void)state;
+  static char text[8192];
+  for (int count = 1024; count <= 1025; count++) {
+    char args[4096] = "a";
+    for (int i = 1; i < count; i++) {
+      strcat(args, ",a");
+    }
+    snprintf(text, sizeof text,
+             "clusters: [{name: '', cluster: {" A "}}]\n"
+             "users: [{name: '', user: {" EXEC(VERSION ", args: [%s]") "}}]\n",
+             args);
+    assert_int_equal(kube_world_load_text(&world, text),
+                     count == 1024 ? 0 : KIN_EINVAL);
+  }
+  assert_string_equal(world.problems.text,
+                      "/k/config:2: users[0].user.exec: has more than 1024 "
+                      "arguments or variables");
+}
+
+/* What is not used may be anything: to an http server no credential goes, and a
+ * plugin is not asked beside other credentials. */
+static void test_values_that_are_not_used(void **state) {
+  (void)state;
+  expect(CONFIG("server: 'http://a', tls-server-name: a b",
+                "token: a b, " EXEC("apiVersion: v")),
+         "server=http://a" NAMES);
+  expect(CONFIG(A, "password: \"a\\n\""),
+         "server=https://a password=a\n" NAMES);
+  expect(CONFIG(A, "token: t, " EXEC("apiVersion: v")),
+         "server=https://a token=t exec=c version=v mode=Never" NAMES);
+}
+#undef EXEC
+
 /* --- What stays in memory ------------------------------------------------- */
 
 static void test_secrets_are_wiped(void **state) {
@@ -638,6 +763,12 @@ int main(void) {
       TEST(test_auth_provider),
       TEST(test_socket),
       TEST(test_namespace_is_checked),
+      TEST(test_values_that_cannot_be_used),
+      TEST(test_malformed_proxy_url),
+      TEST(test_options_that_cannot_be_used),
+      TEST(test_identity_over_its_bound),
+      TEST(test_plugin_over_its_bound),
+      TEST(test_values_that_are_not_used),
       TEST(test_secrets_are_wiped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,32 +34,33 @@ static const option_name names[] = {
     {"client_certificate_file", "--client-certificate"},
     {"client_key_file", "--client-key"},
     {"tls_server_name", "--tls-server-name"},
+    {"tls: tls_server_name", "--tls-server-name"},
     {"insecure_skip_tls_verify", "--insecure-skip-tls-verify"},
     {"impersonate_user", "--as"},
     {"impersonate_groups", "--as-group"},
     {"impersonation", "--as or --as-group"},
 };
 
-static const char *name_in_program(const char *line, size_t length) {
+/* The name that the line begins with, or NULL. A colon follows a name, unless
+ * it has one in it: a sentence about the member follows then. */
+static const option_name *name_of(const char *line) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strlen(names[i].library) == length &&
-        memcmp(names[i].library, line, length) == 0) {
-      return names[i].program;
+    const char *name = names[i].library;
+    size_t length = strlen(name);
+    char next = strchr(name, ':') ? ' ' : ':';
+    if (strncmp(line, name, length) == 0 && line[length] == next) {
+      return &names[i];
     }
   }
   return NULL;
 }
 
 static void complain_line(const char *line, size_t length) {
-  size_t begin = 0;
-  const char *colon = memchr(line, ':', length);
-  const char *name =
-      colon ? name_in_program(line, (size_t)(colon - line)) : NULL;
-  if (name) {
-    begin = (size_t)(colon - line);
-  }
-  fprintf(stderr, "kinformer: %s%.*s\n", name ? name : "",
-          (int)(length - begin), line + begin);
+  const option_name *name = name_of(line);
+  size_t begin = name ? strlen(name->library) : 0;
+  fprintf(stderr, "kinformer: %s%s%.*s\n", name ? name->program : "",
+          name && line[begin] == ' ' ? ":" : "", (int)(length - begin),
+          line + begin);
 }
 
 void complain(const char *lines) {
