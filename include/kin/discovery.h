@@ -12,6 +12,7 @@
 #include <kin/error.h>
 #include <kin/export.h>
 #include <kin/informer.h>
+#include <kin/request.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -139,6 +140,17 @@ KIN_EXTERN int kin_discovery_cancel(kin_discovery *discovery, int code);
  * first look-up.
  * Errors: KIN_ECLOSED. */
 KIN_EXTERN int kin_discovery_refresh(kin_client *client);
+
+/** Sets an event callback for failures to ask the server for its resources that
+ * are followed by another try. A server that answers 429 or 5xx with a
+ * Retry-After is asked again for up to 32 s; without this callback nobody is
+ * told meanwhile. It is called, and may answer, as kin_request_spec.on_error,
+ * for each request: /api and /apis are two. A client has one such callback, the
+ * last that was set; `cb` NULL: none. A failure that no other try follows is
+ * the result of the look-ups.
+ * Errors: KIN_ECLOSED, KIN_ENOMEM. */
+KIN_EXTERN int kin_discovery_on_error(kin_client *client,
+                                      kin_request_error_cb cb, void *data);
 
 /** Opens an informer on the resource that a look-up has found; for its
  * callback:

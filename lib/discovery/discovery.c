@@ -47,6 +47,8 @@ typedef struct resource_table {
   kin__link waiting;         /* for the load that runs */
   kin__link later;           /* for the next load */
   kin__load load;
+  kin_request_error_cb on_error; /* of the program; NULL: none */
+  void *on_error_data;
 } resource_table;
 
 typedef enum find_state { FIND_WAITING, FIND_DUE, FIND_ENDED } find_state;
@@ -260,6 +262,13 @@ static void on_loaded(kin__load *load) {
   }
 }
 
+static void on_load_failing(kin__load *load, kin_error_event *event) {
+  resource_table *table = KIN__CONTAINER_OF(load, resource_table, load);
+  if (table->on_error != NULL) {
+    table->on_error(event, table->on_error_data);
+  }
+}
+
 static void begin_load(resource_table *table) {
   static const kin__api_table nothing = {.version_count = 0};
   const kin__env *env = table->member.env;
@@ -270,7 +279,8 @@ static void begin_load(resource_table *table) {
   table->loaded_ms = kin__env_now_ms(env);
   int err = kin__load_start(&table->load, table->member.host,
                             table->is_foreign ? &nothing : &table->table,
-                            may_keep ? &table->tags : NULL, on_loaded);
+                            may_keep ? &table->tags : NULL, on_loaded,
+                            on_load_failing);
   table->is_loading = err == 0;
   if (err != 0) {
     kin__load_fail(&table->failure, err);
@@ -502,6 +512,24 @@ int kin_discovery_find(kin_discovery **out, kin_client *client,
   kin_discovery *unused;
   return kin__discovery_find(out != NULL ? out : &unused,
                              kin__client_host(client), word, cb, data);
+}
+
+int kin__discovery_on_error(kin__host *host, kin_request_error_cb cb,
+                            void *data) {
+  int err = kin__host_check(host);
+  if (err == 0 && host->discovery == NULL) {
+    err = make_table(host);
+  }
+  if (err == 0) {
+    table_of(host)->on_error = cb;
+    table_of(host)->on_error_data = data;
+  }
+  return err;
+}
+
+int kin_discovery_on_error(kin_client *client, kin_request_error_cb cb,
+                           void *data) {
+  return kin__discovery_on_error(kin__client_host(client), cb, data);
 }
 
 int kin__discovery_refresh(kin__host *host) {

@@ -20,6 +20,13 @@
 #define MAX_VERSIONS_AT_A_TIME 4u
 #define PIECES_PER_STEP 256u
 
+/* What requests are given begins with the reading. */
+static void on_failing(kin_error_event *event, void *data) {
+  kin__load *load = ((kin__load_reading *)data)->load;
+  load->failing(load, event);
+}
+
+/* `data` begins with the reading. */
 static int ask(kin__load_reading *reading, const char *path, const char *accept,
                const char *tag, kin_request_cb cb, void *data) {
   kin__load *load = reading->load;
@@ -27,6 +34,7 @@ static int ask(kin__load_reading *reading, const char *path, const char *accept,
   spec.path = path;
   spec.accept = accept;
   spec.timeout_ms = LOAD_TIMEOUT_MS;
+  spec.on_error = on_failing;
   int err = kin__request_start_unless(&reading->request, load->host, &spec, tag,
                                       cb, data);
   load->running += err == 0;
@@ -340,11 +348,13 @@ static void continue_load(kin__load *load) {
 
 int kin__load_start(kin__load *load, kin__host *host,
                     const kin__api_table *before, const kin__load_tags *known,
-                    void (*done)(kin__load *load)) {
+                    void (*done)(kin__load *load),
+                    void (*failing)(kin__load *load, kin_error_event *event)) {
   memset(load, 0, sizeof *load);
   load->host = host;
   load->before = before;
   load->done = done;
+  load->failing = failing;
   if (known != NULL) {
     load->known = *known;
   }

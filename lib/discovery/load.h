@@ -60,18 +60,22 @@ struct kin__load {
   uint32_t next;         /* versions before it are not pending */
   kin__load_failure end; /* of the whole load: no more requests */
   void (*done)(kin__load *load);
+  /* A request fails and is followed by another; `event` takes the answer. */
+  void (*failing)(kin__load *load, kin_error_event *event);
 };
 
 /* Starts. `before`: the server's table as known, which gives the versions of a
  * root that fails, and the resources of versions that fail; it must not change
  * until `done`. `known`: the tags of a table that may be kept, or NULL. `done`
  * is called once, from a callback of a request or a step of the scheduler, and
- * owns the table from then on. The load must live until then; closing the host
+ * owns the table from then on. `failing` is called from the on_error of a
+ * request. The load must live until then; closing the host
  * leads to the call. Errors: those of kin_request_start; `done` is not called
  * then. */
 int kin__load_start(kin__load *load, kin__host *host,
                     const kin__api_table *before, const kin__load_tags *known,
-                    void (*done)(kin__load *load));
+                    void (*done)(kin__load *load),
+                    void (*failing)(kin__load *load, kin_error_event *event));
 
 /* In `done`: whether the table that is known is still true; the load's own is
  * empty then. */

@@ -129,6 +129,25 @@ def test_refused_and_asked_again(programs):
         check(b"not for you" in error, str(error))
 
 
+def test_throttled_while_it_asks(programs):
+    """The server asks for the request again: that is told at once, not when all
+    tries are over."""
+    def throttle(handler):
+        handler.send_response(429)
+        handler.send_header("Retry-After", "5")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+    with Scripted({"/api": [throttle], "/apis": [throttle]}) as server, \
+            Program([programs.kinformer, "po", "--server", server.url]) as p:
+        line = p.next_event()
+        check_equal((line["event"], line["class"], line["status"],
+                     line["retryInMs"]), ("error", "throttled", 429, 5000))
+        # The first one was told: nothing has been asked again.
+        asked = [r[0] for r in server.requests]
+        check_equal(len(asked), len(set(asked)), str(asked))
+        p.interrupt()
+
+
 def test_interrupted_while_it_asks(programs):
     def silent(handler):
         server.stopped()

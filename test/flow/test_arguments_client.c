@@ -401,6 +401,7 @@ static void test_watchers_and_pagers(void **state) {
                    0);
   REFUSED(kin_discovery_cancel(NULL, UV_ECANCELED));
   REFUSED(kin_discovery_refresh(NULL));
+  REFUSED(kin_discovery_on_error(NULL, NULL, NULL));
   kin_discovery_result found = {.size = sizeof found, .code = KIN_ENOENT};
   kin_informer_options any = KIN_INFORMER_OPTIONS_INIT;
   REFUSED(kin_discovery_open_informer(NULL, w->client, &found, &any));

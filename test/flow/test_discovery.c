@@ -97,6 +97,124 @@ static void test_ambiguous_word(void **state) {
   find_world_finish(&w);
 }
 
+/* --- Failures before the last one ----------------------------------------- */
+
+typedef struct failing {
+  find_world *world;
+  int count;
+  kin_error_class error_class; /* of the last one */
+  int status;
+  uint32_t attempt;
+  uint64_t retry_in_ms;
+  kin_retry answer;
+  bool closes;
+} failing;
+
+static void on_failing(kin_error_event *event, void *data) {
+  failing *f = data;
+  f->count++;
+  f->error_class = event->error_class;
+  f->status = event->status;
+  f->attempt = event->attempt;
+  f->retry_in_ms = event->retry_in_ms;
+  event->answer = f->answer;
+  assert_non_null(strstr(event->message, "/api"));
+  if (f->closes) {
+    vh_close(&f->world->vh);
+  }
+}
+
+static void begin_failing(find_world *w, failing *f) {
+  find_world_init(w, 0);
+  *f = (failing){.world = w};
+  assert_int_equal(kin__discovery_on_error(&w->vh.host, on_failing, f), 0);
+  find_world_find(w, "pods");
+}
+
+/* The server asks for the request again, in 5 s. */
+static void put_off(find_world *w, const char *path) {
+  const kin__response_head head = {
+      .status = 429, .retry_after_s = 5, .is_identity = true, .connection = 1};
+  script_request *request = script_expect(&w->vh.script, path);
+  if (script_request_give_head(request, &head)) {
+    script_request_end(request);
+  }
+  script_run(&w->vh.script);
+}
+
+static void test_failures_are_told_at_once(void **state) {
+  (void)state;
+  find_world w;
+  failing f;
+  begin_failing(&w, &f);
+  for (uint32_t i = 1; i <= 3; i++) {
+    put_off(&w, API);
+    assert_int_equal(f.count, i);
+    assert_int_equal(f.error_class, KIN_CLASS_THROTTLED);
+    assert_int_equal(f.status, 429);
+    assert_int_equal(f.attempt, i);
+    assert_int_equal(f.retry_in_ms, 5000);
+    assert_int_equal(w.ended, 0);
+    script_advance(&w.vh.script, 5000);
+  }
+  put_off(&w, APIS);
+  assert_int_equal(f.count, 4);
+  assert_int_equal(kin__discovery_on_error(&w.vh.host, NULL, NULL), 0);
+  script_advance(&w.vh.script, 5000);
+  put_off(&w, APIS); /* is told to nobody */
+  script_advance(&w.vh.script, 5000);
+  assert_int_equal(f.count, 4);
+  find_world_answer(&w, CORE, APPS);
+  find_world_expect(&w, 0, "pods.v1. ");
+  find_world_finish(&w);
+}
+
+/* A version is asked for by itself, and told the same way. */
+static void test_failure_of_a_version_is_told(void **state) {
+  (void)state;
+  find_world w;
+  failing f;
+  begin_failing(&w, &f);
+  find_world_answer(&w, CORE,
+                    LIST("{\"metadata\":{\"name\":\"apps\"},\"versions\":[{"
+                         "\"version\":\"v1\",\"freshness\":\"Stale\"}]}"));
+  put_off(&w, "/apis/apps/v1?");
+  assert_int_equal(f.count, 1);
+  script_advance(&w.vh.script, 5000);
+  script_respond(&w.vh.script, "/apis/apps/v1?", 200, RESOURCES("xs", "X"));
+  find_world_expect(&w, 0, "pods.v1. ");
+  find_world_finish(&w);
+}
+
+/* KIN_STOP: this failure is the result. */
+static void test_failure_is_the_last_one(void **state) {
+  (void)state;
+  find_world w;
+  failing f;
+  begin_failing(&w, &f);
+  f.answer = KIN_STOP;
+  put_off(&w, API);
+  put_off(&w, APIS);
+  assert_int_equal(f.count, 2);
+  find_world_expect(&w, KIN_ESTATUS, "");
+  assert_int_equal(w.status, 429);
+  find_world_finish(&w);
+}
+
+static void test_client_is_closed_by_a_failure(void **state) {
+  (void)state;
+  find_world w;
+  failing f;
+  begin_failing(&w, &f);
+  f.closes = true;
+  put_off(&w, APIS);
+  assert_int_equal(f.count, 1);
+  find_world_expect(&w, KIN_ECLOSED, "");
+  assert_int_equal(kin__discovery_on_error(&w.vh.host, NULL, NULL),
+                   KIN_ECLOSED);
+  find_world_finish(&w);
+}
+
 /* --- Asking again --------------------------------------------------------- */
 
 /* An unknown word asks the server again, but not within 10 s. */
@@ -805,6 +923,10 @@ int main(void) {
       cmocka_unit_test(test_refused_words),
       cmocka_unit_test(test_unknown_word),
       cmocka_unit_test(test_ambiguous_word),
+      cmocka_unit_test(test_failures_are_told_at_once),
+      cmocka_unit_test(test_failure_of_a_version_is_told),
+      cmocka_unit_test(test_failure_is_the_last_one),
+      cmocka_unit_test(test_client_is_closed_by_a_failure),
       cmocka_unit_test(test_new_resource),
       cmocka_unit_test(test_refresh),
       cmocka_unit_test(test_other_server),

@@ -85,7 +85,14 @@ static void on_found(const kin_discovery_result *result, void *data) {
   }
 }
 
+/* The library asks a server that asks for it again, and goes on waiting. */
+static void on_failing(kin_error_event *event, void *data) {
+  app_on_error(NULL, event, data);
+}
+
 int words_ask(app *a) {
-  return kin_discovery_find(NULL, a->client, a->options->resource.word,
-                            on_found, a);
+  int err = kin_discovery_on_error(a->client, on_failing, a);
+  return err == 0 ? kin_discovery_find(NULL, a->client,
+                                       a->options->resource.word, on_found, a)
+                  : err;
 }
