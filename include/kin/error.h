@@ -62,6 +62,7 @@ extern "C" {
   XX(EINCONSISTENT, -5050, "cache differs from what the server lists")         \
   XX(ELIBRARY, -5051, "a library in the program is of another version")        \
   XX(EPROXY, -5052, "proxy refused the connection")                            \
+  XX(ETLSSETUP, -5053, "TLS files or the scheme of the URL do not fit")        \
   XX(ECONFLICT, -5060, "object is not in the expected state")                  \
   XX(EREJECTED, -5061, "server found the object invalid")                      \
   XX(EAMBIGUOUS, -5062, "word names several resources")
@@ -86,7 +87,8 @@ typedef enum kin_error_class {
   KIN_CLASS_NONE = 0,
   KIN_CLASS_DNS,       /**< the server's name did not resolve */
   KIN_CLASS_CONNECT,   /**< no connection, or it broke */
-  KIN_CLASS_TLS,       /**< handshake or certificate */
+  KIN_CLASS_TLS,       /**< handshake or certificate. KIN_ETLSSETUP: a file
+                        * cannot be used, or the scheme is not the server's */
   KIN_CLASS_AUTH,      /**< 401, no usable token, or the same of a proxy */
   KIN_CLASS_FORBIDDEN, /**< 403 */
   KIN_CLASS_ABSENT,    /**< 404: the server does not know the resource */

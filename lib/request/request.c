@@ -418,7 +418,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
    * answers plain HTTP with a 400. */
   if (error == NULL ||
       (error->had_head && is_error_status(request) &&
-       (error->code != KIN_ETLS || request->http_status != 400))) {
+       (error->code != KIN_ETLSSETUP || request->http_status != 400))) {
     take_answer(request);
     return;
   }

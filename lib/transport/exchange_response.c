@@ -21,7 +21,7 @@ static const char https_hint[] =
 
 static void fail_not_https(kin__exchange *exchange) {
   kin__exchange_fail(
-      exchange, KIN_ETLS, KIN_CLASS_TLS,
+      exchange, KIN_ETLSSETUP, KIN_CLASS_TLS,
       "%s speaks TLS, not plain HTTP: the server's URL must begin with "
       "https://",
       exchange->conn->peer);

@@ -67,7 +67,7 @@ static bool refuse(kin__tls_build *build, const char *format, ...) {
   va_start(args, format);
   vsnprintf(build->reason, sizeof build->reason, format, args);
   va_end(args);
-  build->code = KIN_ETLS;
+  build->code = KIN_ETLSSETUP;
   return false;
 }
 
@@ -87,7 +87,7 @@ static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
   int code = kin__tls_take_error(cause, sizeof cause);
   snprintf(why, sizeof why, "cannot be parsed: %s", cause);
   (void)refuse_part(build, part, code == KIN_ENOMEM ? cause : why);
-  build->code = code;
+  build->code = code == KIN_ENOMEM ? code : KIN_ETLSSETUP;
   return false;
 }
 
@@ -123,7 +123,7 @@ static bool read_file(kin__tls_build *build, kin__tls_part part,
     OPENSSL_cleanse(text->scratch, KIN__TLS_MAX_PEM_BYTES);
     (void)refuse(build, "%s file %s: %s", part_names[part], path,
                  kin__file_strerror(err));
-    build->code = err == UV_ENOMEM ? KIN_ENOMEM : KIN_ETLS;
+    build->code = err == UV_ENOMEM ? KIN_ENOMEM : KIN_ETLSSETUP;
     return false;
   }
   add_content(build, text->bytes, text->length);

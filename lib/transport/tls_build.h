@@ -55,7 +55,7 @@ typedef struct kin__tls_build {
   bool is_empty;     /* the authority's file exists and is empty */
   bool is_starved;   /* OpenSSL was out of memory on the way */
   SSL_CTX *context;  /* NULL if unchanged or failed; the caller's */
-  int code;          /* KIN_ETLS or KIN_ENOMEM if the build failed; else 0 */
+  int code;          /* of a build that failed: KIN_ETLSSETUP, KIN_ENOMEM */
   char reason[KIN__TLS_REASON_SIZE];
 } kin__tls_build;
 

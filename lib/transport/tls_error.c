@@ -300,7 +300,9 @@ int kin__tls_describe_failure(const kin__tls_failure *failure, char *reason,
   }
   if (!failure->is_established && !is_record(failure)) {
     snprintf(reason, size, "%s", describe_stranger(failure));
-  } else if (ERR_GET_LIB(error) != ERR_LIB_SSL) {
+    return KIN_ETLSSETUP;
+  }
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) {
     snprintf(reason, size, "%s", text_of(error));
   } else if (code == SSL_R_UNSUPPORTED_PROTOCOL) {
     snprintf(reason, size, "%s", describe_old_version(failure));

@@ -137,7 +137,7 @@ static int fail(tls_stream *stream) {
   if (stream->write_error != 0) {
     return stream->write_error;
   }
-  if (code != KIN_ETLS) {
+  if (code == KIN_ENOMEM) {
     return code;
   }
   return set_error(stream, code,

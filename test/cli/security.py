@@ -397,6 +397,22 @@ def test_plain_server(programs):
         p.interrupt()
 
 
+def test_once_with_a_wrong_scheme(programs):
+    """https:// for plain HTTP, and http:// for TLS: --once ends after the second
+    try."""
+    go = (b"HTTP/1.0 400 Bad Request\r\n\r\n"
+          b"Client sent an HTTP request to an HTTPS server.\n")
+    plain = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
+    for scheme, answer, words in (("http", go, b"speaks TLS"),
+                                  ("https", plain, b"does not speak TLS")):
+        with Raw(answer) as server, \
+                follow(programs, f"{scheme}://127.0.0.1:{server.port}",
+                       "--once") as p:
+            status, _, error = p.wait()
+        check_equal(status, 1, str(error))
+        check(words in error, str(error))
+
+
 def test_tls_server(programs):
     """http:// on a port where TLS is spoken: an alert, an end, or, from Go, a
     sentence."""

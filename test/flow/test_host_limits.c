@@ -69,7 +69,7 @@ static void check_descriptors(bool is_tls, bool has_files) {
   assert_int_equal(host_open(&w), 0);
   HOST_UNTIL(&w, w.program.errors >= 2) {
   }
-  assert_int_equal(w.program.code, has_files ? KIN_ETLS : UV_EMFILE);
+  assert_int_equal(w.program.code, has_files ? KIN_ETLSSETUP : UV_EMFILE);
   table_empty(&table);
   HOST_UNTIL(&w, w.program.deletes == 1) {
   }

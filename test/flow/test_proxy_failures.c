@@ -64,7 +64,7 @@ static const failure failures[] = {
     {"http", BYTES("HTTP/1.1 200 OK\r\n\r\n"), PROXY_CLOSE, KIN_EEOF,
      KIN_CLASS_TLS, "tls: server closed the connection during the handshake"},
     {"http", BYTES("HTTP/1.1 299 OK\r\nContent-Length: 9\r\n\r\ngarbage!!"),
-     PROXY_KEEP, KIN_ETLS, KIN_CLASS_TLS, "tls: "},
+     PROXY_KEEP, KIN_ETLSSETUP, KIN_CLASS_TLS, "tls: "},
     {"socks5", BYTES("\5\xff"), PROXY_CLOSE, KIN_EPROXY, KIN_CLASS_AUTH,
      "the proxy takes no user name and password"},
     {"socks5", BYTES("\5\1"), PROXY_KEEP, KIN_EPROXY, KIN_CLASS_AUTH,
@@ -107,7 +107,7 @@ static const failure failures[] = {
      KIN_CLASS_CONNECT, "in the middle of its answer"},
     {"socks5", BYTES(""), PROXY_CLOSE, KIN_EEOF, KIN_CLASS_CONNECT,
      "closed the connection before it answered"},
-    {"socks5", BYTES("\5\0\5\0\0\3\0\0\1garbage"), PROXY_KEEP, KIN_ETLS,
+    {"socks5", BYTES("\5\0\5\0\0\3\0\0\1garbage"), PROXY_KEEP, KIN_ETLSSETUP,
      KIN_CLASS_TLS, "tls: "},
 };
 #define FAILURES (sizeof failures / sizeof failures[0])

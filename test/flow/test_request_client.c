@@ -143,7 +143,7 @@ static void test_server_speaks_tls(void **state) {
     const loop_reply reply = {.bytes = go, .slice = slice, .then = LOOP_CLOSE};
     run(&b, &reply, 1, 0);
     assert_int_equal(b.results, 1);
-    assert_int_equal(b.codes[0], KIN_ETLS);
+    assert_int_equal(b.codes[0], KIN_ETLSSETUP);
     assert_int_equal(b.error_class, KIN_CLASS_TLS);
     assert_non_null(strstr(b.message, "the server's URL must begin with "
                                       "https://"));

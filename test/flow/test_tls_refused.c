@@ -262,11 +262,11 @@ static void test_tls_refused_no_tls(void **state) {
   static const char http[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
   for (size_t slice = 0; slice < 3; slice++) {
     check_bytes((loop_reply){.bytes = http, .slice = slice, .is_rude = true},
-                KIN_ETLS,
+                KIN_ETLSSETUP,
                 "tls: server does not speak TLS (plain HTTP on this port?)");
   }
   check_bytes((loop_reply){.bytes = "SSH-2.0-OpenSSH_9\r\n", .is_rude = true},
-              KIN_ETLS, "tls: server does not speak TLS");
+              KIN_ETLSSETUP, "tls: server does not speak TLS");
   check_bytes((loop_reply){.bytes = "\x16\x03\x03\xff\xff garbage garbage",
                            .is_rude = true},
               KIN_ETLS, "tls: ");
@@ -329,7 +329,7 @@ static void check_plain(const loop_reply *reply, const char *words) {
   world_setup(&w, reply, 1);
   fetch f = {.world = &w};
   fetch_run(&f, &w, "/x");
-  assert_failed(&f, KIN_ETLS, KIN_CLASS_TLS, words);
+  assert_failed(&f, KIN_ETLSSETUP, KIN_CLASS_TLS, words);
   fetch_finish(&f);
   world_close(&w);
 }

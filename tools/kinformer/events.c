@@ -126,17 +126,11 @@ void app_on_relisted(kin_informer *informer, const kin_event *event,
   commit(a);
 }
 
-/* Whether a file of a certificate or a key cannot be used. All failures of TLS
- * with a server name the connection. */
-static bool is_unreadable(const kin_error_event *event) {
-  return event->error_class == KIN_CLASS_TLS &&
-         !strstr(event->message, "connection to ");
-}
-
-/* Whether waiting may not help: the request is refused as it is, or there are
- * no credentials that can be sent. */
+/* Whether waiting may not help: the request is refused as it is, there are no
+ * credentials that can be sent, or no TLS is possible with the files or the
+ * scheme of the server's URL. */
 static bool is_refusal(const kin_error_event *event) {
-  return event->status == 400 || is_unreadable(event) ||
+  return event->status == 400 || event->code == KIN_ETLSSETUP ||
          event->error_class == KIN_CLASS_AUTH ||
          event->error_class == KIN_CLASS_FORBIDDEN ||
          event->error_class == KIN_CLASS_ABSENT;
