@@ -900,10 +900,10 @@ static void test_find_without_memory(void **state) {
 /* A request that cannot be started ends the load, not the client. */
 static void test_start_fails(void **state) {
   (void)state;
-  for (int failing = 1; failing <= 2; failing++) {
+  for (int refused = 1; refused <= 2; refused++) {
     find_world w;
     find_world_init(&w, 0);
-    w.vh.script.fail_start = failing;
+    w.vh.script.fail_start = refused;
     find_world_find(&w, "pods");
     respond_if_open(&w, API, CORE);
     respond_if_open(&w, APIS, APPS);

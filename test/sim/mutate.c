@@ -158,6 +158,7 @@ static void spoil_stream(sim_world *w) {
   (void)any_cached(w, &store);
   w->stream_refused = false;
   w->net.knows_streams = true;
+  w->net.knows_shards = true; /* else the object may be another shard's */
   w->net.spoils_stream = true;
   uint64_t before = checked_lists(w);
   sim_net_break_all(&w->net);
