@@ -35,7 +35,7 @@ typedef struct kin__fake_answer {
   kin_fake_source *source;
   kin_feed *feed;
   bool is_watch;
-  bool is_stream; /* a watch that begins with what there is */
+  bool is_stream;  /* a watch that begins with what there is */
   bool is_granted; /* it has begun */
   bool is_paused;
   bool owes_bookmark;
