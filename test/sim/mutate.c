@@ -229,7 +229,8 @@ void sim_mutate_calm(sim_world *w) {
   case SIM_MUTATE_DEAF:
     sim_net_break_all(&w->net); /* so that no watch ends by itself */
     sim_pass(w, 30000);
-    w->has_mutated = !sim_has_wait(&w->actors[0]); /* who waits looks after the watch */
+    w->has_mutated =
+        !sim_has_wait(&w->actors[0]); /* who waits looks after the watch */
     w->actors[0].stale_ms = w->has_mutated ? 1000 : 0;
     sim_check_deaf(w);
     break;
