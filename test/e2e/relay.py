@@ -32,6 +32,8 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._has_accepted = threading.Condition()
+        self._moved_at = 0  # when bytes were last forwarded, either way
+        self._has_moved = threading.Condition()
         self._is_used_up = threading.Event()
         self._allowance = None  # bytes that clients may still get, if limited
         self._rate = None  # bytes a second
@@ -50,6 +52,18 @@ class Relay:
         with self._has_accepted:
             return self._has_accepted.wait_for(
                 lambda: len(self.accepted) >= count, timeout_s)
+
+    def wait_quiet(self, quiet_s, timeout_s):
+        """Waits until nothing was forwarded for so long; False if it does not
+        happen."""
+        deadline = time.monotonic() + timeout_s
+        with self._has_moved:
+            while True:
+                now = time.monotonic()
+                left_s = self._moved_at + quiet_s - now
+                if left_s <= 0 or now >= deadline:
+                    return left_s <= 0
+                self._has_moved.wait(left_s)
 
     def __exit__(self, *_):
         self.refuse()
@@ -223,6 +237,9 @@ class Relay:
                 piece, data = await self._take_piece(gate, data)
                 writer.write(piece)
                 await writer.drain()
+                with self._has_moved:
+                    self._moved_at = time.monotonic()
+                    self._has_moved.notify_all()
         await gate.wait()
         if not connection.is_dead():
             writer.write_eof()

@@ -19,6 +19,8 @@ from ways import STREAMS
 COUNT = 20
 # Far below the 30 s after which silence is suspicious.
 SHORT_S = 8
+# A question that has moved no byte for so long has its answer.
+ANSWERED_S = 2
 # In a row. An attempt lasts up to 30 s in silence, no time when it is refused.
 LONG_SILENCE_ERRORS = 3
 LONG_REFUSAL_ERRORS = 12
@@ -168,12 +170,15 @@ def connections_forgotten(context):
     its memory; new connections are answered.
 
     What is open are the watch's connection and that of the last question to
-    the server, which has to have been asked: as long as every question comes
-    over a new connection, and so is answered, a dead watch is not seen.
+    the server, which has to have been asked and answered: as long as every
+    question comes over a new connection, and so is answered, a dead watch is
+    not seen.
     """
     with watched_through_relay(context) as (relay, w):
         context.expect(relay.wait_accepted(2, SILENCE_S),
                        f"no question: {relay.accepted}")
+        context.expect(relay.wait_quiet(ANSWERED_S, SILENCE_S),
+                       "the question has no end")
         w.change()
         w.expect_seen()
         cause_at = time.monotonic()
