@@ -33,10 +33,11 @@ extern "C" {
  * in again while a list is being applied counts as missing in that list, and is
  * removed.
  *
- * What the program puts, and no list or event has told of so far, belongs to the
- * informer's namespace that the object is in, or to another one if the informer
- * does not have that namespace. So the next list of that namespace that does not
- * have the object, or the removal of the namespace, deletes it. */
+ * An object that the program puts before a list or an event tells of the object
+ * belongs to the informer's namespace that the object is in, or to another one
+ * if the informer does not have that namespace. So the next list of that
+ * namespace that does not have the object, or the removal of the namespace,
+ * deletes the object. */
 typedef struct kin_store kin_store;
 
 /** Options of kin_store_new. */

@@ -352,7 +352,8 @@ static void on_timer(kin__timer *timer) {
 /* --- Gathering ------------------------------------------------------------ */
 
 /* Only the program can change the store meanwhile, because the watch is held.
- * What the program has put has the generation 0, like a free slot. */
+ * The slot of an object that the program has put has the generation 0, like a
+ * free slot. */
 static bool gather_step(kin__list_check *check) {
   const kin_store *store = check->of.store;
   size_t hashed = 0;

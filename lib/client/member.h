@@ -20,7 +20,7 @@
 struct kin__host;
 typedef struct kin__member kin__member;
 
-/* What all members of a client are told. */
+/* News for all members of a client. */
 typedef enum kin__news {
   /* Objects were released some time after their informers had no use for them,
    * and much of the slabs' memory is not in use now. */

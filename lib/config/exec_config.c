@@ -29,17 +29,14 @@ static int check_version(const kin_exec_plugin *plugin, const kin__log *log) {
   if (plugin->api_version == NULL) {
     return kin__log_problem(log, KIN_EINVAL, "exec.api_version: is required");
   }
-  if (!is_v1(plugin) && strcmp(plugin->api_version, KIN__EXEC_V1BETA1) != 0) {
-    return kin__log_problem(
-        log, KIN_EINVAL,
-        "exec.api_version: \"%.80s\" is neither " KIN__EXEC_V1
-        " nor " KIN__EXEC_V1BETA1,
-        plugin->api_version);
+  if (!kin__exec_knows_version(plugin->api_version)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "exec.api_version: " KIN__EXEC_NO_VERSION,
+                            plugin->api_version);
   }
   if (is_v1(plugin) && plugin->interactive == KIN_EXEC_INTERACTIVE_UNSET) {
     return kin__log_problem(log, KIN_EINVAL,
-                            "exec.interactive: is required by "
-                            "client.authentication.k8s.io/v1");
+                            "exec.interactive: is required by " KIN__EXEC_V1);
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <kin/allocator.h>
 #include <kin/exec_plugin.h>
@@ -14,6 +15,14 @@
 /* The versions of a plugin's interface that the library speaks. */
 #define KIN__EXEC_V1 "client.authentication.k8s.io/v1"
 #define KIN__EXEC_V1BETA1 "client.authentication.k8s.io/v1beta1"
+/* Here because kubeconfigs are checked in a build without plugins, too. */
+static inline bool kin__exec_knows_version(const char *api_version) {
+  return strcmp(api_version, KIN__EXEC_V1) == 0 ||
+         strcmp(api_version, KIN__EXEC_V1BETA1) == 0;
+}
+/* The words of a message about any other version. */
+#define KIN__EXEC_NO_VERSION                                                   \
+  "\"%.80s\" is neither " KIN__EXEC_V1 " nor " KIN__EXEC_V1BETA1
 /* Of a plugin's arguments, and of its variables. */
 #define KIN__EXEC_MAX_STRINGS 1024u
 

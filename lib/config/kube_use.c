@@ -102,13 +102,10 @@ static void check_exec_use(const kin__kube_user *user,
                            kin__problems *problems) {
   const kin__kube_exec *exec = user->exec;
   const char *version = exec->api_version.value;
-  if (version != NULL && strcmp(version, KIN__EXEC_V1) != 0 &&
-      strcmp(version, KIN__EXEC_V1BETA1) != 0) {
+  if (version != NULL && !kin__exec_knows_version(version)) {
     kin__kube_problem(problems, &user->entry, &exec->api_version,
                       KIN__USER_SPOT("exec.apiVersion", "exec"),
-                      "\"%.80s\" is neither " KIN__EXEC_V1
-                      " nor " KIN__EXEC_V1BETA1,
-                      version);
+                      KIN__EXEC_NO_VERSION, version);
   }
   if (exec->arg_count > KIN__EXEC_MAX_STRINGS ||
       exec->env_count > KIN__EXEC_MAX_STRINGS) {

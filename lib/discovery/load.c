@@ -20,13 +20,12 @@
 #define MAX_VERSIONS_AT_A_TIME 4u
 #define PIECES_PER_STEP 256u
 
-/* What requests are given begins with the reading. */
+/* The `data` of a request begins with the reading. */
 static void on_failing(kin_error_event *event, void *data) {
   kin__load *load = ((kin__load_reading *)data)->load;
   load->failing(load, event);
 }
 
-/* `data` begins with the reading. */
 static int ask(kin__load_reading *reading, const char *path, const char *accept,
                const char *tag, kin_request_cb cb, void *data) {
   kin__load *load = reading->load;

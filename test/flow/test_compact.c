@@ -24,6 +24,7 @@
 
 #define OBJECTS 20
 #define SAMPLES 4
+#define MINUTE_MS 60000u
 
 /* --- Another thread, at the test's hand ----------------------------------- */
 
@@ -412,20 +413,6 @@ static void test_texts_of_a_thread_go(void **state) {
   iw_finish(&w);
 }
 
-/* How often timers wake the loop in a minute. */
-static unsigned wakes_a_minute(script_env *script) {
-  uint64_t end_ms = kin__env_now_ms(&script->env) + 60000;
-  unsigned count = 0;
-  script_run(script);
-  while (kin__timers_next_ms(&script->timers) <= end_ms) {
-    script_advance(script, kin__timers_next_ms(&script->timers) -
-                               kin__env_now_ms(&script->env));
-    count++;
-  }
-  script_advance(script, end_ms - kin__env_now_ms(&script->env));
-  return count;
-}
-
 /* The time between two looks at a text that the program keeps grows. Another
  * text brings the next look within a second, whichever thread asks for it. */
 static void test_looks_become_rare(void **state) {
@@ -433,13 +420,13 @@ static void test_looks_become_rare(void **state) {
   iw_world w;
   open_packed(&w);
   const kin_store *store = kin_informer_store(w.informer);
-  unsigned idle = wakes_a_minute(&w.script);
+  unsigned idle = script_wakes(&w.script, MINUTE_MS);
   kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
   const kin_object *other = kin_store_get_key(store, "odd/p3");
   assert_int_equal(kin_object_at(held, "/spec/nodeName").error, 0);
   for (int is_thread = 0; is_thread < 2; is_thread++) {
-    assert_true(wakes_a_minute(&w.script) > idle);
-    assert_in_range(wakes_a_minute(&w.script), idle + 1, idle + 4);
+    assert_true(script_wakes(&w.script, MINUTE_MS) > idle);
+    assert_in_range(script_wakes(&w.script, MINUTE_MS), idle + 1, idle + 4);
     if (is_thread) {
       read_on_a_thread(store);
     } else {
@@ -456,7 +443,7 @@ static void test_looks_become_rare(void **state) {
   mini_pass(&w.server, 16000);
   assert_int_equal(kin__object_holders(kin_store_get_key(store, "even/p2")), 1);
   mini_pass(&w.server, 600000); /* a new watch */
-  assert_int_equal(wakes_a_minute(&w.script), idle);
+  assert_int_equal(script_wakes(&w.script, MINUTE_MS), idle);
   iw_finish(&w);
 }
 

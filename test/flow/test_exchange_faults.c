@@ -256,7 +256,7 @@ static void check_no_body(const char *start, const char *piece) {
   world_close(&w);
 }
 
-/* What is around a body does not hold it open. */
+/* Chunk sizes, chunk extensions and trailers do not hold a body open. */
 static void test_fault_no_body_bytes(void **state) {
   (void)state;
   check_no_body(CHUNKED, "000");

@@ -110,21 +110,6 @@ static void test_bytes_of_idle_informers(void **state) {
 #define MINUTE_MS 60000u
 #define WAKES_A_MINUTE 4u
 
-/* How often timers or tasks run in a minute. */
-static size_t wakes(script_env *script) {
-  uint64_t now_ms = kin__env_now_ms(&script->env);
-  uint64_t end_ms = now_ms + MINUTE_MS;
-  size_t count = 0;
-  while (kin__timers_next_ms(&script->timers) <= end_ms) {
-    uint64_t next_ms = kin__timers_next_ms(&script->timers);
-    script_advance(script, next_ms - now_ms);
-    now_ms = next_ms;
-    count++;
-  }
-  script_advance(script, end_ms - now_ms);
-  return count;
-}
-
 static void on_update(kin_informer *informer, const kin_event *event,
                       void *data) {
   (void)informer;
@@ -158,7 +143,7 @@ static void test_idle_informers_sleep(void **state) {
     assert_int_equal(script_open_requests(&vh.script), INFORMERS);
     unsigned requests = vh.script.request_count;
     for (int minute = 0; minute < 3; minute++) {
-      size_t count = wakes(&vh.script);
+      size_t count = script_wakes(&vh.script, MINUTE_MS);
       print_message("%zu wake-ups of %u informers\n", count, INFORMERS);
       assert_in_range(count, 0, WAKES_A_MINUTE * INFORMERS);
     }
@@ -169,7 +154,7 @@ static void test_idle_informers_sleep(void **state) {
     resyncing.on_update = on_update;
     assert_int_equal(kin_informer_listen(last, &resyncing, NULL), 0);
     script_run(&vh.script);
-    assert_int_equal(wakes(&vh.script), 6);
+    assert_int_equal(script_wakes(&vh.script, MINUTE_MS), 6);
     vh_finish(&vh);
   }
 }

@@ -70,8 +70,8 @@ static void test_consistency_of_changes_before_the_end(void **state) {
   iw_finish(&c.w);
 }
 
-/* What the program has put early into another namespace is not in this one's
- * list, and does not have to be. */
+/* An object that the program has put early into another namespace is not in this
+ * namespace's list. The object does not have to be there. */
 static void test_consistency_of_early_writes(void **state) {
   (void)state;
   static const char other[] = "{\"metadata\":{\"name\":\"early\",\"namespace\":"

@@ -304,8 +304,8 @@ static void test_objects_of_the_program(void **state) {
   iw_finish(&w);
 }
 
-/* One that is put anew after its delete was queued goes with the namespace, too.
- */
+/* An object that is put anew after its delete was queued goes with the namespace,
+ * too. */
 static void test_put_after_the_sweep(void **state) {
   (void)state;
   iw_world w;

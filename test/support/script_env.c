@@ -184,6 +184,19 @@ void script_advance(script_env *script, uint64_t ms) {
   script->now_ns = end_ms * 1000000;
 }
 
+size_t script_wakes(script_env *script, uint64_t ms) {
+  uint64_t end_ms = kin__env_now_ms(&script->env) + ms;
+  size_t count = 0;
+  script_run(script);
+  while (kin__timers_next_ms(&script->timers) <= end_ms) {
+    script_advance(script, kin__timers_next_ms(&script->timers) -
+                               kin__env_now_ms(&script->env));
+    count++;
+  }
+  script_advance(script, end_ms - kin__env_now_ms(&script->env));
+  return count;
+}
+
 script_request *script_find(script_env *script, const char *part) {
   script_request *found = NULL;
   for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {

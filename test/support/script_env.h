@@ -81,6 +81,8 @@ void script_run_deferred(script_env *script);
 void script_run(script_env *script);
 /* Moves the clock from timer to timer, running everything that becomes due. */
 void script_advance(script_env *script, uint64_t ms);
+/* Does the same, and returns how often timers woke the loop. */
+size_t script_wakes(script_env *script, uint64_t ms);
 
 /* The only open request whose target contains `part`, or NULL. */
 script_request *script_find(script_env *script, const char *part);

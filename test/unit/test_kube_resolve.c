@@ -592,8 +592,8 @@ static void test_namespace_is_checked(void **state) {
 
 /* --- Values that no client takes ------------------------------------------ */
 
-/* What a client would refuse with each request is told when it is loaded, with
- * its line, and without a secret. */
+/* A value that a client would refuse with each request is told when the
+ * kubeconfig is loaded, with the value's line, and without a secret. */
 static void test_values_that_cannot_be_used(void **state) {
   (void)state;
   static const char in_user[] = "/k/config:2: users[0].user.";
