@@ -207,6 +207,7 @@ set(kinformer_discovery_sources
   lib/discovery/document.c
   lib/discovery/load.c
   lib/discovery/lookup.c
+  lib/discovery/message.c
   lib/discovery/near.c
   lib/discovery/open_informer.c
   lib/discovery/parts.c

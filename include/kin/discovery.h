@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/** One look-up of a word, from kin_discovery_find until its callback has
- * returned.
+/** One look-up, from kin_discovery_find or kin_discovery_list until its callback
+ * has returned.
  *
  * A client has one table of the server's resources. The first look-up asks the
  * server; all that come meanwhile wait for the same answer. Later look-ups need
@@ -57,12 +57,18 @@ typedef struct kin_api_resource {
   const char *const *subresources; /**< "scale", "status" */
 } kin_api_resource;
 
+/** Whether the server takes requests of that verb ("list", "watch", "patch") for
+ * the resource. False if an argument is NULL. */
+KIN_EXTERN bool kin_api_resource_has_verb(const kin_api_resource *resource,
+                                          const char *verb);
+
 /** The result of a look-up. All of it is valid during the callback. No pointer
  * is NULL, but that `resources` may be NULL if resource_count is 0. */
 typedef struct kin_discovery_result {
   size_t size; /**< see KIN_HAS */
 
-  /** 0: found.
+  /** 0: found. The rest is of kin_discovery_find; kin_discovery_list says which
+   * codes it has.
    * KIN_ENOENT: the server has no such resource; `near_words` has similar
    * ones. As in kubectl this is also the answer if some versions of groups
    * could not be asked for, and were never known; `message` names them.
@@ -89,7 +95,7 @@ typedef struct kin_discovery_result {
    * server prefers unless the word has one. Resources of other groups follow
    * that the word would name without the first one: "pods" is also pods of
    * metrics.k8s.io. If the word is a category: all of its resources. At most
-   * 1,024. */
+   * 1,024; of kin_discovery_list 16,384. */
   const kin_api_resource *const *resources;
   size_t resource_count;
 
@@ -124,6 +130,35 @@ typedef void (*kin_discovery_cb)(const kin_discovery_result *result,
 KIN_EXTERN int kin_discovery_find(kin_discovery **out, kin_client *client,
                                   const char *word, kin_discovery_cb cb,
                                   void *data);
+
+/** Which versions of a resource kin_discovery_list gives. */
+typedef enum kin_discovery_versions {
+  /** Of each resource one: that of the version that its group prefers, or of the
+   * group's first version that has the resource. */
+  KIN_DISCOVERY_PREFERRED = 0,
+  KIN_DISCOVERY_ALL_VERSIONS = 1
+} kin_discovery_versions;
+
+/** Finds all resources that the server has: those of the core group first, then
+ * the groups in the server's order, each with its preferred version first. The
+ * same table answers, and the server is asked as for a word. client-go:
+ * ServerPreferredResources and ServerGroupsAndResources.
+ *
+ * `cb` comes as that of kin_discovery_find, with `word` and `name` "". `code` is
+ * 0 if there is a table, KIN_ECLOSED, KIN_ENOMEM, the code that
+ * kin_discovery_cancel was given, or tells why the server could not be asked.
+ * With 0, `message` is "" if the server has told all of its resources. Otherwise
+ * `message` names the versions of groups that could not be asked for, or tells
+ * why /api or /apis could not; error_class and status are those of the failure
+ * of /api or /apis. `resources` then has the others, and those that were known
+ * before. (client-go returns ErrGroupDiscoveryFailed and the others.)
+ * Errors: KIN_EINVAL (no cb; versions; kin_client_problem says which),
+ * KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then.
+ * Cost: as kin_discovery_find: O(resources of the server), in one step of a
+ * later iteration. */
+KIN_EXTERN int kin_discovery_list(kin_discovery **out, kin_client *client,
+                                  kin_discovery_versions versions,
+                                  kin_discovery_cb cb, void *data);
 
 /** Gives up: cb comes from a later loop iteration with `code`, a negative code
  * that says why (UV_ECANCELED, for instance). Legal in every event callback, but

@@ -17,17 +17,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/str.h"
 #include "discovery/load.h"
 #include "discovery/lookup.h"
+#include "discovery/message.h"
 #include "discovery/near.h"
 
 /* Between two loads that unknown words ask for. */
 #define RELOAD_AFTER_MS 10000u
-#define MAX_MESSAGE_BYTES 4096u
-/* Versions that are named in a message because they could not be asked. */
-#define NAMED_VERSIONS 3u
 
 typedef struct resource_table {
   kin__member member;
@@ -57,8 +54,9 @@ struct kin_discovery {
   kin__member member;
   kin_discovery_cb cb;
   void *data;
-  char *text; /* the word as given */
+  char *text; /* the word as given; "" for all resources */
   kin__word word;
+  bool has_all_versions; /* of all resources; else the preferred ones */
   find_state state;
   bool has_waited; /* for a load */
   kin__link node;  /* in waiting or later iff FIND_WAITING */
@@ -68,6 +66,10 @@ struct kin_discovery {
 
 static const kin__env *env_of_find(const kin_discovery *find) {
   return find->member.env;
+}
+
+static bool is_of_all(const kin_discovery *find) {
+  return find->word.resource.length == 0;
 }
 
 static resource_table *table_of(const kin__host *host) {
@@ -84,71 +86,8 @@ typedef struct find_answer {
   kin__near near;
   const char *near_words[KIN__NEAR_MAX];
   char word[KIN__WORD_MAX + 1];
-  char message[MAX_MESSAGE_BYTES];
+  char message[KIN__DISCOVERY_MESSAGE_BYTES];
 } find_answer;
-
-static void write_near_words(kin__buf *out, const kin__near *near) {
-  for (size_t i = 0; i < near->count; i++) {
-    const char *before = i == 0                 ? "; did you mean "
-                         : i + 1 == near->count ? " or "
-                                                : ", ";
-    (void)kin__buf_printf(out, "%s%s", before, near->words[i]);
-  }
-  if (near->count > 0) {
-    (void)kin__buf_append_cstr(out, "?");
-  }
-}
-
-static void write_failed_versions(kin__buf *out, const kin__api_table *table) {
-  unsigned named = 0;
-  for (uint32_t i = 0; i < table->version_count; i++) {
-    const kin__api_version *version = table->versions[i];
-    if (version->state == KIN__API_FAILED && named++ < NAMED_VERSIONS) {
-      (void)kin__buf_printf(out, "; not known: %s%s%s (%s)", version->group,
-                            version->group[0] != '\0' ? "/" : "",
-                            version->version, version->failure);
-    }
-  }
-  if (named > NAMED_VERSIONS) {
-    (void)kin__buf_printf(out, "; and %u more", named - NAMED_VERSIONS);
-  }
-  if (table->is_cut) {
-    (void)kin__buf_append_cstr(out, "; the server has more resources than the "
-                                    "limits of this library allow");
-  }
-}
-
-static void write_rivals(kin__buf *out, const kin__found *found) {
-  for (uint32_t i = 0; i < found->count && i < KIN__NEAR_MAX; i++) {
-    const kin_api_resource *resource = found->resources[i];
-    (void)kin__buf_printf(out, "%s%s%s%s", i == 0 ? "" : ", ", resource->plural,
-                          resource->group[0] != '\0' ? "." : "",
-                          resource->group);
-  }
-}
-
-/* Without memory the message is shorter. */
-static void write_message(find_answer *answer, int code,
-                          const kin__api_table *table) {
-  kin__buf text;
-  kin__buf_init(&text, table->allocator, sizeof answer->message - 1);
-  if (code == KIN_EAMBIGUOUS) {
-    (void)kin__buf_printf(&text,
-                          "\"%s\" names several resources: ", answer->word);
-    write_rivals(&text, &answer->found);
-  } else {
-    (void)kin__buf_printf(&text, "the server has no resource \"%s\"",
-                          answer->word);
-    write_near_words(&text, &answer->near);
-    write_failed_versions(&text, table);
-  }
-  if (text.length > 0) {
-    memcpy(answer->message, text.data, text.length);
-  }
-  answer->message[text.length] = '\0';
-  kin__put_on_one_line(answer->message);
-  kin__buf_finish(&text);
-}
 
 static void describe_unknown(find_answer *answer, const kin_discovery *find,
                              const kin__api_table *table) {
@@ -348,9 +287,14 @@ static void end_find(kin_discovery *find, int code, const char *reason) {
   kin__link_remove(&find->node);
   find->state = FIND_ENDED;
   find->failure = (kin__load_failure){.code = code};
-  snprintf(find->failure.message, sizeof find->failure.message,
-           "discovery of \"%.*s\": %s", (int)find->word.resource.length,
-           find->word.resource.data, reason);
+  if (is_of_all(find)) {
+    snprintf(find->failure.message, sizeof find->failure.message,
+             "discovery of all resources: %s", reason);
+  } else {
+    snprintf(find->failure.message, sizeof find->failure.message,
+             "discovery of \"%.*s\": %s", (int)find->word.resource.length,
+             find->word.resource.data, reason);
+  }
   if (!is_deferred) {
     kin__env_defer(env_of_find(find), &find->step);
   }
@@ -379,13 +323,30 @@ static bool may_reload(const kin_discovery *find, const resource_table *table) {
          (table->is_loading || now_ms - table->loaded_ms >= RELOAD_AFTER_MS);
 }
 
+/* Why the table may be incomplete; code 0: the server was asked for all. */
+static const kin__load_failure *why_incomplete(const resource_table *table) {
+  return table->failure.code != 0 ? &table->failure : &table->lack;
+}
+
+static void answer_all(kin_discovery *find, const resource_table *table,
+                       find_answer *answer) {
+  kin__load_failure failure = *why_incomplete(table);
+  int err =
+      kin__lookup_all(&answer->found, &table->table, find->has_all_versions);
+  if (err != 0) {
+    kin__found_finish(&answer->found);
+    kin__load_fail(&failure, err);
+  } else {
+    failure.code = 0;
+    kin__discovery_say_missing(answer->message, &table->table);
+  }
+  give_result(find, answer, &failure);
+}
+
 /* The word is not in the table. */
 static void answer_unknown(kin_discovery *find, resource_table *table,
                            find_answer *answer, int code) {
-  static const kin__load_failure none = {.code = 0};
-  const kin__load_failure *why = table->failure.code != 0 ? &table->failure
-                                 : table->lack.code != 0  ? &table->lack
-                                                          : &none;
+  const kin__load_failure *why = why_incomplete(table);
   if (code == KIN_ENOENT && why->code != 0) {
     give_result(find, answer, why);
     return;
@@ -396,8 +357,11 @@ static void answer_unknown(kin_discovery *find, resource_table *table,
   }
   if (code == KIN_ENOMEM) {
     kin__load_fail(&failure, code);
+  } else if (code == KIN_EAMBIGUOUS) {
+    kin__discovery_say_rivals(answer->message, answer->word, &answer->found);
   } else {
-    write_message(answer, code, &table->table);
+    kin__discovery_say_unknown(answer->message, answer->word, &answer->near,
+                               &table->table);
   }
   give_result(find, answer, &failure);
 }
@@ -409,7 +373,10 @@ static void look_up(kin_discovery *find, find_answer *answer) {
     give_result(find, answer, &table->failure);
     return;
   }
-  kin__found_finish(&answer->found);
+  if (is_of_all(find)) {
+    answer_all(find, table, answer);
+    return;
+  }
   int err = kin__lookup(&answer->found, &table->table, &find->word);
   if (err == 0) {
     give_result(find, answer, &none);
@@ -445,15 +412,14 @@ int kin_discovery_cancel(kin_discovery *discovery, int code) {
 
 /* --- The start ------------------------------------------------------------ */
 
-static int check_find(kin__host *host, const char *word, kin_discovery_cb cb) {
+static int check_callback(kin__host *host, kin_discovery_cb cb) {
   int err = kin__host_check(host);
-  if (err != 0) {
-    return err;
-  }
-  const kin__log *log = host->env->log;
-  if (cb == NULL) {
-    return kin__log_problem(log, KIN_EINVAL, "cb: is required");
-  }
+  return err != 0 || cb != NULL
+             ? err
+             : kin__log_problem(host->env->log, KIN_EINVAL, "cb: is required");
+}
+
+static int check_word(const kin__log *log, const char *word) {
   kin__word split;
   const char *reason =
       word == NULL ? "is required" : kin__word_split(&split, kin__cstr(word));
@@ -482,13 +448,10 @@ static kin_discovery *make_find(kin__host *host, const char *word,
   return find;
 }
 
-int kin__discovery_find(kin_discovery **out, kin__host *host, const char *word,
-                        kin_discovery_cb cb, void *data) {
-  *out = NULL;
-  int err = check_find(host, word, cb);
-  if (err == 0 && host->discovery == NULL) {
-    err = make_table(host);
-  }
+/* `word` is "" for all resources. */
+static int begin_find(kin_discovery **out, kin__host *host, const char *word,
+                      kin_discovery_cb cb, void *data) {
+  int err = host->discovery == NULL ? make_table(host) : 0;
   if (err != 0) {
     return err;
   }
@@ -507,11 +470,48 @@ int kin__discovery_find(kin_discovery **out, kin__host *host, const char *word,
   return 0;
 }
 
+int kin__discovery_find(kin_discovery **out, kin__host *host, const char *word,
+                        kin_discovery_cb cb, void *data) {
+  *out = NULL;
+  int err = check_callback(host, cb);
+  if (err == 0) {
+    err = check_word(host->env->log, word);
+  }
+  return err == 0 ? begin_find(out, host, word, cb, data) : err;
+}
+
 int kin_discovery_find(kin_discovery **out, kin_client *client,
                        const char *word, kin_discovery_cb cb, void *data) {
   kin_discovery *unused;
   return kin__discovery_find(out != NULL ? out : &unused,
                              kin__client_host(client), word, cb, data);
+}
+
+int kin__discovery_list(kin_discovery **out, kin__host *host,
+                        kin_discovery_versions versions, kin_discovery_cb cb,
+                        void *data) {
+  *out = NULL;
+  int err = check_callback(host, cb);
+  if (err == 0 && versions != KIN_DISCOVERY_PREFERRED &&
+      versions != KIN_DISCOVERY_ALL_VERSIONS) {
+    err = kin__log_problem(host->env->log, KIN_EINVAL,
+                           "versions: is no kin_discovery_versions");
+  }
+  if (err == 0) {
+    err = begin_find(out, host, "", cb, data);
+  }
+  if (err == 0) {
+    (*out)->has_all_versions = versions == KIN_DISCOVERY_ALL_VERSIONS;
+  }
+  return err;
+}
+
+int kin_discovery_list(kin_discovery **out, kin_client *client,
+                       kin_discovery_versions versions, kin_discovery_cb cb,
+                       void *data) {
+  kin_discovery *unused;
+  return kin__discovery_list(out != NULL ? out : &unused,
+                             kin__client_host(client), versions, cb, data);
 }
 
 int kin__discovery_on_error(kin__host *host, kin_request_error_cb cb,

@@ -9,6 +9,9 @@
 /* The public functions on a host. */
 int kin__discovery_find(kin_discovery **out, kin__host *host, const char *word,
                         kin_discovery_cb cb, void *data);
+int kin__discovery_list(kin_discovery **out, kin__host *host,
+                        kin_discovery_versions versions, kin_discovery_cb cb,
+                        void *data);
 int kin__discovery_refresh(kin__host *host);
 int kin__discovery_on_error(kin__host *host, kin_request_error_cb cb,
                             void *data);

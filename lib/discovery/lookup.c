@@ -156,32 +156,45 @@ static bool version_matches(const kin__api_version *version,
 
 /* --- Results -------------------------------------------------------------- */
 
+/* For at most `max` resources. Errors: KIN_ENOMEM. */
+static int begin_found(kin__found *out, const kin__api_table *table,
+                       uint32_t max) {
+  uint32_t count = table->resource_count < max ? table->resource_count : max;
+  *out = (kin__found){.allocator = table->allocator,
+                      .seed = kin__hash_make_seed(table),
+                      .place_count = 2 * count + 1};
+  out->places =
+      kin__calloc(out->allocator, out->place_count, sizeof *out->places);
+  return out->places != NULL ? 0 : KIN_ENOMEM;
+}
+
 void kin__found_finish(kin__found *found) {
   kin__free(found->allocator, (void *)found->resources);
+  kin__free(found->allocator, found->places);
   *found = (kin__found){.allocator = found->allocator};
 }
 
-/* Whether two resources differ at most in their version. */
-static bool is_same_resource(const kin_api_resource *a,
+static bool is_same_resource(const kin__found *found, const kin_api_resource *a,
                              const kin_api_resource *b) {
-  return strcmp(a->plural, b->plural) == 0 && strcmp(a->group, b->group) == 0;
+  return strcmp(a->plural, b->plural) == 0 && strcmp(a->group, b->group) == 0 &&
+         (!found->has_all_versions || strcmp(a->version, b->version) == 0);
 }
 
-/* The place of the resource, or a free one if it is not there. Half of the
- * places stay free. */
+/* The place of the resource, or a free one if it is not there. */
 static uint16_t *place_of(kin__found *found, const kin_api_resource *resource) {
   uint32_t at = kin__hash(&found->seed, kin__cstr(resource->plural)) +
                 31 * kin__hash(&found->seed, kin__cstr(resource->group));
+  uint32_t count = found->place_count;
   uint16_t *place;
   do {
-    place = &found->places[at++ % (2 * KIN__FOUND_MAX)];
+    place = &found->places[at++ % count];
   } while (*place != 0 &&
-           !is_same_resource(found->resources[*place - 1], resource));
+           !is_same_resource(found, found->resources[*place - 1], resource));
   return place;
 }
 
 static int add_found(kin__found *found, const kin_api_resource *resource) {
-  if (found->count >= KIN__FOUND_MAX) {
+  if (found->count >= found->place_count / 2) {
     return 0;
   }
   uint16_t *place = place_of(found, resource);
@@ -278,10 +291,11 @@ static int find_category(kin__found *found, const kin__api_table *table,
 
 int kin__lookup(kin__found *out, const kin__api_table *table,
                 const kin__word *word) {
-  *out = (kin__found){.allocator = table->allocator,
-                      .seed = kin__hash_make_seed(table)};
-  int err = word->name.length == 0 ? find_category(out, table, word->resource)
-                                   : KIN_ENOENT;
+  int err = begin_found(out, table, KIN__FOUND_MAX);
+  if (err == 0) {
+    err = word->name.length == 0 ? find_category(out, table, word->resource)
+                                 : KIN_ENOENT;
+  }
   if (err == KIN_ENOENT) {
     err = take_steps(out, table, word->resource, resource_steps,
                      sizeof resource_steps / sizeof *resource_steps);
@@ -289,6 +303,19 @@ int kin__lookup(kin__found *out, const kin__api_table *table,
   if (err == KIN_ENOENT) {
     err = take_steps(out, table, word->resource, kind_steps,
                      sizeof kind_steps / sizeof *kind_steps);
+  }
+  return err;
+}
+
+int kin__lookup_all(kin__found *out, const kin__api_table *table,
+                    bool has_all_versions) {
+  int err = begin_found(out, table, KIN__API_RESOURCES_MAX);
+  out->has_all_versions = has_all_versions;
+  for (uint32_t v = 0; err == 0 && v < table->version_count; v++) {
+    const kin__api_version *version = table->versions[v];
+    for (uint32_t r = 0; err == 0 && r < version->count; r++) {
+      err = add_found(out, &version->resources[r]);
+    }
   }
   return err;
 }

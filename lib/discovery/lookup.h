@@ -26,16 +26,23 @@ typedef struct kin__found {
   uint32_t count;
   uint32_t capacity;
   bool is_category;
+  bool has_all_versions; /* else a resource is there once */
   /* Where the resources are, by the hash of plural and group: index + 1 in
-   * `resources`, as they were added; 0: free. */
+   * `resources`, as they were added; 0: free. Half of them stay free. */
   kin__hash_seed seed;
-  uint16_t places[2 * KIN__FOUND_MAX];
+  uint16_t *places;
+  uint32_t place_count;
 } kin__found;
 
 /* Looks a word up. `out` is to be finished in each case.
  * Errors: KIN_ENOENT, KIN_EAMBIGUOUS, KIN_ENOMEM. Cost: O(resources). */
 int kin__lookup(kin__found *out, const kin__api_table *table,
                 const kin__word *word);
+/* Takes all resources: of each the first version that has it, which is the
+ * preferred one of its group, or all versions. `out` is to be finished in each
+ * case. Errors: KIN_ENOMEM. Cost: O(resources). */
+int kin__lookup_all(kin__found *out, const kin__api_table *table,
+                    bool has_all_versions);
 void kin__found_finish(kin__found *found);
 
 #endif /* KIN_DISCOVERY_LOOKUP_H */

@@ -12,7 +12,11 @@
 /* As long as a selector may be, with a NUL. */
 #define MAX_FIELD_SELECTOR ((64u << 10) + 1)
 
-static bool has_verb(const kin_api_resource *resource, const char *verb) {
+bool kin_api_resource_has_verb(const kin_api_resource *resource,
+                               const char *verb) {
+  if (resource == NULL || verb == NULL) {
+    return false;
+  }
   const char *const *known = resource->verbs;
   while (*known != NULL && strcmp(*known, verb) != 0) {
     known++;
@@ -35,7 +39,8 @@ static int check_result(const kin_discovery_result *result,
                             result->word, result->resource_count);
   }
   const kin_api_resource *resource = result->resources[0];
-  if (!has_verb(resource, "list") || !has_verb(resource, "watch")) {
+  if (!kin_api_resource_has_verb(resource, "list") ||
+      !kin_api_resource_has_verb(resource, "watch")) {
     return kin__log_problem(
         log, KIN_EINVAL, "result: %s%s%s cannot be listed and watched",
         resource->plural, resource->group[0] != '\0' ? "." : "",

@@ -128,13 +128,13 @@ static void response_object(size_t n) {
 }
 
 /* The look-up of a category: n resources of one group, in two versions. */
-static void discovery_look_up(size_t n) {
-  kin__api_table table;
-  kin__api_table_init(&table, cost_memory());
+/* `n` resources of one category, in two versions. */
+static void table_fill(kin__api_table *table, size_t n) {
+  kin__api_table_init(table, cost_memory());
   for (int v = 0; v < 2; v++) {
     kin__api_version *version;
     cost_must(kin__api_table_add_version(
-        &table, COST_STR("a.io"), v == 0 ? COST_STR("v1") : COST_STR("v2"),
+        table, COST_STR("a.io"), v == 0 ? COST_STR("v1") : COST_STR("v2"),
         KIN__API_KNOWN, &version));
     for (size_t i = 0; i < n; i++) {
       char plural[32];
@@ -142,13 +142,28 @@ static void discovery_look_up(size_t n) {
       kin__api_entry entry = {.plural = {plural, strlen(plural)},
                               .kind = COST_STR("A")};
       kin__api_names_add(&entry.categories, COST_STR("managed"));
-      cost_must(kin__api_table_add(&table, version, &entry));
+      cost_must(kin__api_table_add(table, version, &entry));
     }
   }
+}
+
+static void discovery_look_up(size_t n) {
+  kin__api_table table;
+  table_fill(&table, n);
   kin__word word = {.resource = COST_STR("managed")};
   kin__found found;
   COST(cost_must(kin__lookup(&found, &table, &word)));
   cost_assert(found.count == n);
+  kin__found_finish(&found);
+  kin__api_table_finish(&table);
+}
+
+static void discovery_list_all(size_t n) {
+  kin__api_table table;
+  table_fill(&table, n);
+  kin__found found;
+  COST(cost_must(kin__lookup_all(&found, &table, true)));
+  cost_assert(found.count == 2 * n);
   kin__found_finish(&found);
   kin__api_table_finish(&table);
 }
@@ -212,6 +227,16 @@ static void discovery_find(size_t n) {
   client_open(&rig, n);
   cost_must(kin_discovery_find(NULL, rig.client, "po", on_found, NULL));
   COST(cost_must(kin_discovery_find(NULL, rig.client, "po", on_found, NULL)));
+  client_close(&rig);
+}
+
+static void discovery_list(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  cost_must(kin_discovery_list(NULL, rig.client, KIN_DISCOVERY_PREFERRED,
+                               on_found, NULL));
+  COST(cost_must(kin_discovery_list(NULL, rig.client, KIN_DISCOVERY_PREFERRED,
+                                    on_found, NULL)));
   client_close(&rig);
 }
 
@@ -488,6 +513,9 @@ const cost_row cost_rows_client[] = {
     {"kin_discovery_find", NULL, "informers", COST_ONE, discovery_find},
     {"kin_discovery_find", "O(resources of the server)",
      "resources of a category", COST_LINEAR, discovery_look_up, COST_FEW},
+    {"kin_discovery_list", NULL, "informers", COST_ONE, discovery_list},
+    {"kin_discovery_list", "O(resources of the server)", "resources",
+     COST_LINEAR, discovery_list_all, COST_FEW},
     {"kin_discovery_cancel", NULL, "look-ups", COST_ONE, discovery_cancel},
     {"kin_discovery_open_informer", "O(namespaces)", "namespaces", COST_LINEAR,
      discovery_open_informer, COST_FEW},

@@ -399,6 +399,17 @@ static void test_watchers_and_pagers(void **state) {
               kin_discovery_find(&out, w->client, "pods", NULL, NULL));
   assert_int_equal(kin_discovery_find(NULL, w->client, "pods", on_found, NULL),
                    0);
+  REFUSED_OUT(
+      kin_discovery *,
+      kin_discovery_list(&out, NULL, KIN_DISCOVERY_PREFERRED, on_found, NULL));
+  REFUSED_OUT(
+      kin_discovery *,
+      kin_discovery_list(&out, w->client, KIN_DISCOVERY_PREFERRED, NULL, NULL));
+  assert_int_equal(kin_discovery_list(NULL, w->client,
+                                      KIN_DISCOVERY_ALL_VERSIONS, on_found,
+                                      NULL),
+                   0);
+  assert_false(kin_api_resource_has_verb(NULL, "list"));
   REFUSED(kin_discovery_cancel(NULL, UV_ECANCELED));
   REFUSED(kin_discovery_refresh(NULL));
   REFUSED(kin_discovery_on_error(NULL, NULL, NULL));

@@ -62,11 +62,12 @@ typedef struct find_world {
   kin_error_class error_class;
   int status;
   char message[4096];
-  char found[512]; /* "pods.v1. " and so on */
+  char found[4096]; /* "pods.v1. " and so on */
   char word[64];
   char name[64];
   char near[512];
   bool is_category;
+  size_t resource_count;
   void (*then)(struct find_world *w, const kin_discovery_result *result);
   kin_informer *informer;
   int open_code;
@@ -77,6 +78,8 @@ void find_world_init(find_world *w, size_t fail_at);
 void find_world_on_found(const kin_discovery_result *result, void *data);
 int find_world_try_find(find_world *w, const char *word);
 void find_world_find(find_world *w, const char *word);
+int find_world_try_list(find_world *w, kin_discovery_versions versions);
+void find_world_list(find_world *w, kin_discovery_versions versions);
 /* Answers both roots; fails if they were not asked in the aggregated form. */
 void find_world_answer(find_world *w, const char *core, const char *groups);
 void find_world_expect(const find_world *w, int code, const char *found);
