@@ -73,7 +73,8 @@ private:
 };
 
 // A handler must not throw: the library that calls it is C. Each function that
-// C calls is noexcept, so an exception ends the program.
+// C calls is noexcept, so an exception ends the program. A handler may be left
+// out.
 struct handlers {
   std::function<void(const kin_event &)> on_change;
   std::function<void(const kin_event &)> on_synced;
@@ -105,7 +106,7 @@ public:
     resource.data = data;
     resource.on_error = [](kin_informer *, kin_error_event *event,
                            void *h) noexcept {
-      static_cast<handlers *>(h)->on_error(*event);
+      call(static_cast<handlers *>(h)->on_error, *event);
     };
     kin_informer *informer = nullptr;
     check(kin_informer_open(&informer, client_, &resource), "open");
@@ -115,13 +116,13 @@ public:
       check(kin_store_add_index(kin_informer_store(informer), &index), by);
     }
     auto change = [](kin_informer *, const kin_event *event, void *h) noexcept {
-      static_cast<handlers *>(h)->on_change(*event);
+      call(static_cast<handlers *>(h)->on_change, *event);
     };
     kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
     listener.on_add = listener.on_update = listener.on_delete = change;
     listener.on_synced = [](kin_informer *, const kin_event *event,
                             void *h) noexcept {
-      static_cast<handlers *>(h)->on_synced(*event);
+      call(static_cast<handlers *>(h)->on_synced, *event);
     };
     listener.data = data;
     check(kin_informer_listen(informer, &listener, nullptr), "listen");
@@ -130,6 +131,14 @@ public:
   }
 
 private:
+  template <typename Event>
+  static void call(const std::function<void(const Event &)> &handler,
+                   const Event &event) {
+    if (handler) {
+      handler(event);
+    }
+  }
+
   kin_client *client_;
   std::list<handlers> *all_; // addresses stay; freed when the client is gone
 };

@@ -220,7 +220,7 @@ int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
 static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
                       const kin__log *log) {
   if (from == NULL) {
-    return KIN_EINVAL;
+    return kin__log_problem(log, KIN_EINVAL, "store: is required");
   }
   int err = kin__options_take(to, sizeof *to, from,
                               KIN__FIRST_SIZE(kin_reflector_store),
@@ -230,7 +230,10 @@ static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
   }
   bool is_complete = to->add != NULL && to->update != NULL &&
                      to->delete_ != NULL && to->replace != NULL;
-  return is_complete ? 0 : KIN_EINVAL;
+  return is_complete ? 0
+                     : kin__log_problem(log, KIN_EINVAL,
+                                        "store: add, update, delete_ and "
+                                        "replace are required");
 }
 
 static int copy_settings(kin_reflector *reflector,
@@ -290,6 +293,9 @@ static int init(kin_reflector *reflector,
   int err = kin__options_take(&reflector->options, sizeof reflector->options,
                               options, KIN__FIRST_SIZE(kin_reflector_options),
                               "kin_reflector_options", log);
+  if (err == 0 && reflector->options.resource == NULL) {
+    err = kin__log_problem(log, KIN_EINVAL, "resource: is required");
+  }
   if (err == 0) {
     err = copy_store(&reflector->store, reflector->options.store, log);
   }

@@ -394,7 +394,9 @@ static int check_stored(const kin_informer *informer,
     }
     if (!is_stored) {
       return kin__log_problem(informer->env->log, KIN_EINVAL,
-                              "fields: %zu is not stored by this informer", i);
+                              "fields: \"%.200s\" is not stored by this "
+                              "informer",
+                              options->fields[i]);
     }
   }
   return 0;

@@ -100,8 +100,10 @@ static int add_listener(kin_informer_watcher *watcher, uint32_t exact_limit) {
 
 static int check(const kin_informer_watcher_options *options,
                  const kin__log *log) {
-  if (options->on_event == NULL) {
-    return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
+  if (options->on_event == NULL || options->resource == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                            options->on_event == NULL ? "on_event"
+                                                      : "resource");
   }
   kin_informer_options resource;
   int err = kin__options_take(&resource, sizeof resource, options->resource,

@@ -130,8 +130,9 @@ static int check(const kin_pager_options *options, const kin__log *log) {
                             "\"%.20s\" cannot be asked for",
                             version, match);
   }
-  if (options->on_item == NULL) {
-    return kin__log_problem(log, KIN_EINVAL, "on_item: is required");
+  if (options->on_item == NULL || options->resource == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                            options->on_item == NULL ? "on_item" : "resource");
   }
   if (options->pages_ahead > MAX_PAGES_AHEAD) {
     return kin__log_problem(log, KIN_EINVAL,

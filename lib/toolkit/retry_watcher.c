@@ -322,8 +322,10 @@ static int check(const kin_retry_watcher_options *options,
                             "to 63 bytes but \"0\"",
                             kin__or_default(version, ""));
   }
-  if (options->on_event == NULL) {
-    return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
+  if (options->on_event == NULL || options->resource == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                            options->on_event == NULL ? "on_event"
+                                                      : "resource");
   }
   if (options->timeout_s > MAX_TIMEOUT_S) {
     return kin__log_problem(log, KIN_EINVAL,

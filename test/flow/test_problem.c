@@ -429,6 +429,56 @@ static void test_of_the_rest(void **state) {
   finish_world(&w);
 }
 
+static int on_item(const kin_object *item, void *data) {
+  (void)item;
+  (void)data;
+  return 0;
+}
+
+static void test_without_resource(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_pager_options po = KIN_PAGER_OPTIONS_INIT;
+  po.on_item = on_item;
+  kin_pager *pager;
+  assert_problem(&w, kin_pager_open(&pager, w.client, &po),
+                 "resource: is required");
+  kin_reflector_options ro = KIN_REFLECTOR_OPTIONS_INIT;
+  kin_reflector *reflector;
+  assert_problem(&w, kin_reflector_open(&reflector, w.client, &ro),
+                 "resource: is required");
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  ro.resource = &io;
+  assert_problem(&w, kin_reflector_open(&reflector, w.client, &ro),
+                 "store: is required");
+  kin_reflector_store store = KIN_REFLECTOR_STORE_INIT;
+  ro.store = &store;
+  assert_problem(&w, kin_reflector_open(&reflector, w.client, &ro),
+                 "store: add, update, delete_ and replace are required");
+  ro.resource = NULL;
+  assert_problem(&w, kin_reflector_open(&reflector, w.client, &ro),
+                 "resource: is required");
+  kin_controller_options co = KIN_CONTROLLER_OPTIONS_INIT;
+  kin_controller *controller;
+  assert_problem(&w, kin_controller_open(&controller, w.client, &co),
+                 "resource: is required");
+  kin_retry_watcher_options wo = KIN_RETRY_WATCHER_OPTIONS_INIT;
+  wo.resource_version = "5";
+  wo.on_event = on_watch_event;
+  kin_retry_watcher *watcher;
+  assert_problem(&w, kin_retry_watcher_open(&watcher, w.client, &wo),
+                 "resource: is required");
+  kin_informer_watcher_options iw = KIN_INFORMER_WATCHER_OPTIONS_INIT;
+  iw.on_event = on_watch_event;
+  kin_informer_watcher *informer_watcher;
+  assert_problem(&w,
+                 kin_informer_watcher_open(&informer_watcher, w.client, &iw),
+                 "resource: is required");
+  finish_world(&w);
+}
+
 static bool is_met(void *data) {
   (void)data;
   return false;
@@ -508,6 +558,7 @@ int main(void) {
       cmocka_unit_test(test_is_forgotten),
       cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
+      cmocka_unit_test(test_without_resource),
       cmocka_unit_test(test_of_what_is_too_big),
   };
   return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
