@@ -273,12 +273,14 @@ static void report(kin_leader_elector *elector) {
   }
 }
 
-/* LE-10. The recorder counts the Events that it cannot take. */
+/* LE-10. The recorder counts the Events that it cannot take. A client that
+ * closes may have freed the recorder. */
 static void record(kin_leader_elector *elector, const char *action,
                    const char *what) {
   const kin__lease_terms *terms = &elector->settings.terms;
   char note[KIN__ELECTOR_MAX_IDENTITY_BYTES + 32];
-  if (elector->options.recorder == NULL || elector->is_client_closing) {
+  if (elector->options.recorder == NULL ||
+      elector->member.host->members.is_closing) {
     return;
   }
   const kin_object_reference lease = {

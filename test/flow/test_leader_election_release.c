@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "recorder/recorder.h"
 #include "support/election_world.h"
 
 #define OTHERS                                                                 \
@@ -195,6 +196,34 @@ static void test_election_client_closes(void **state) {
   }
 }
 
+/* LE-08: the client closes while the elector is closing. The recorder is gone
+ * before on_stopped, and gets no Event. */
+static void test_election_client_closes_behind_a_close(void **state) {
+  (void)state;
+  kin_event_recorder_options options = KIN_EVENT_RECORDER_OPTIONS_INIT;
+  options.controller = "c";
+  for (int releases = 0; releases < 2; releases++) {
+    election_world w;
+    kin_event_recorder *recorder;
+    ew_init(&w, 0);
+    assert_int_equal(kin__event_recorder_open(&recorder, &w.vh.host, &options),
+                     0);
+    w.candidates[0].options.recorder = recorder;
+    w.candidates[0].options.release_on_stop = releases;
+    ew_begin(&w, 0);
+    ew_pass(&w, 100);
+    w.is_silent = true;
+    ew_pass(&w, 2000); /* a renewal is in flight */
+    assert_int_equal(
+        kin_leader_elector_close(w.candidates[0].elector, NULL, NULL), 0);
+    vh_close(&w.vh);
+    script_run(&w.vh.script);
+    assert_true(w.vh.is_closed);
+    ew_expect(&w.candidates[0], "leader(a) started stopped(0,led) closed ");
+    ew_finish(&w);
+  }
+}
+
 static void refuse_writes(election_world *w, const char *method) {
   w->refuse = strcmp(method, "PUT") == 0 ? 429 : 0;
 }
@@ -305,6 +334,7 @@ int main(void) {
       RELEASE_TEST(test_release_of_a_candidate),
       RELEASE_TEST(test_release_of_a_lease_that_was_found),
       cmocka_unit_test(test_election_client_closes),
+      cmocka_unit_test(test_election_client_closes_behind_a_close),
       RELEASE_TEST(test_run_again),
       RELEASE_TEST(test_start_in_the_error_of_a_release),
       RELEASE_TEST(test_stop_before_the_begin),
