@@ -115,8 +115,10 @@ typedef struct kin_leader_elector_options {
 
   /** Write an empty holder into the Lease at the end of a run, so that another
    * candidate need not wait for lease_duration_s. The release comes after
-   * on_stopped, and takes at most renew_deadline_ms. A client that closes sends
-   * nothing: close the elector first, and the client in its close callback. */
+   * on_stopped, and takes at most renew_deadline_ms. Only a conflict with
+   * another writer repeats it: once at once, then after 10 ms, 20 ms and so on.
+   * A client that closes sends nothing: close the elector first, and the client
+   * in its close callback. */
   bool release_on_stop;
 
   /** Coordinated leader election (alpha in Kubernetes): the server gives the

@@ -2,6 +2,7 @@
 #include "election/elector_machine.h"
 
 #define NS_PER_S UINT64_C(1000000000)
+#define RELEASE_WAIT_NS UINT64_C(10000000)
 
 void kin__elector_init(kin__elector_machine *machine,
                        const kin__elector_times *times, kin__random *random) {
@@ -65,12 +66,13 @@ static void want(kin__elector_machine *machine, kin__elector_request request) {
   machine->is_wanted = true;
 }
 
-/* on_stopped has been called. */
-static void leave_on(kin__elector_machine *machine, uint64_t now_ns) {
+/* on_stopped is called next. */
+static void leave_on(kin__elector_machine *machine) {
   if (machine->releases && machine->may_hold &&
       machine->end != KIN__ELECTOR_OVERTAKEN) {
     machine->role = KIN__ELECTOR_RELEASING;
-    machine->round_ns = now_ns;
+    machine->must_begin_release = true;
+    machine->wait_ns = 0;
     want(machine, KIN__ELECTOR_GET);
   } else {
     machine->role = KIN__ELECTOR_IDLE;
@@ -216,6 +218,14 @@ static void take_try_answer(kin__elector_machine *machine,
   }
 }
 
+/* The first repetition comes at once, and each later one after twice the time of
+ * the one before. So their number is small within the deadline. */
+static void repeat_release(kin__elector_machine *machine, uint64_t now_ns) {
+  machine->due_ns = now_ns + machine->wait_ns;
+  machine->wait_ns =
+      machine->wait_ns == 0 ? RELEASE_WAIT_NS : 2 * machine->wait_ns;
+}
+
 /* LE-09. Only a lease that is ours on the server is released. */
 static void take_release_answer(kin__elector_machine *machine,
                                 const kin__elector_answer *answer,
@@ -227,7 +237,7 @@ static void take_release_answer(kin__elector_machine *machine,
       return;
     }
   } else if (answer->kind == KIN__ANSWER_CONFLICT) {
-    want(machine, KIN__ELECTOR_GET);
+    repeat_release(machine, now_ns);
     return;
   } else if (answer->kind == KIN__ANSWER_WRITTEN) {
     machine->holder = KIN__HELD_BY_NOBODY;
@@ -323,6 +333,14 @@ bool kin__elector_stop(kin__elector_machine *machine, bool can_release) {
 
 /* --- Outputs -------------------------------------------------------------- */
 
+/* Between two tries, or two tries of a release. */
+static bool is_resting(const kin__elector_machine *machine) {
+  bool is_trying = machine->role == KIN__ELECTOR_CANDIDATE ||
+                   machine->role == KIN__ELECTOR_LEADER ||
+                   machine->role == KIN__ELECTOR_RELEASING;
+  return is_trying && !machine->is_wanted && !machine->is_in_flight;
+}
+
 /* Ends a role whose deadline has passed: of a leader without a renewal, or of a
  * release without an answer. */
 static void look_at_clock(kin__elector_machine *machine, uint64_t now_ns) {
@@ -337,11 +355,13 @@ static void look_at_clock(kin__elector_machine *machine, uint64_t now_ns) {
       !machine->is_in_flight) {
     begin_run(machine, now_ns);
   }
-  bool is_trying = machine->role == KIN__ELECTOR_CANDIDATE ||
-                   machine->role == KIN__ELECTOR_LEADER;
-  if (is_trying && !machine->is_wanted && !machine->is_in_flight &&
-      !machine->must_tell_started && now_ns >= machine->due_ns) {
-    begin_try(machine, now_ns);
+  if (is_resting(machine) && !machine->must_tell_started &&
+      now_ns >= machine->due_ns) {
+    if (machine->role == KIN__ELECTOR_RELEASING) {
+      want(machine, KIN__ELECTOR_GET);
+    } else {
+      begin_try(machine, now_ns);
+    }
   }
 }
 
@@ -353,6 +373,9 @@ static bool take(bool *flag) {
 
 kin__elector_action kin__elector_next(kin__elector_machine *machine,
                                       uint64_t now_ns) {
+  if (take(&machine->must_begin_release)) {
+    machine->round_ns = now_ns; /* on_stopped has returned */
+  }
   look_at_clock(machine, now_ns);
   if (take(&machine->must_cancel)) {
     return KIN__ELECTOR_CANCEL;
@@ -365,7 +388,7 @@ kin__elector_action kin__elector_next(kin__elector_machine *machine,
     return KIN__ELECTOR_STARTED;
   }
   if (machine->role == KIN__ELECTOR_LEAVING) {
-    leave_on(machine, now_ns);
+    leave_on(machine);
     return KIN__ELECTOR_ENDED;
   }
   if (machine->is_wanted && !machine->is_in_flight) {
@@ -384,11 +407,9 @@ bool kin__elector_is_idle(const kin__elector_machine *machine) {
 }
 
 uint64_t kin__elector_due_ns(const kin__elector_machine *machine) {
-  bool is_resting = (machine->role == KIN__ELECTOR_CANDIDATE ||
-                     machine->role == KIN__ELECTOR_LEADER) &&
-                    !machine->is_wanted && !machine->is_in_flight;
   uint64_t due_ns = deadline_ns(machine);
-  return is_resting && machine->due_ns < due_ns ? machine->due_ns : due_ns;
+  return is_resting(machine) && machine->due_ns < due_ns ? machine->due_ns
+                                                         : due_ns;
 }
 
 bool kin__elector_is_leader(const kin__elector_machine *machine,

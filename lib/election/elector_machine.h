@@ -108,9 +108,10 @@ typedef struct kin__elector_machine {
   kin__elector_request request; /* the next one, or the one in flight */
   bool is_wanted;               /* the request is to be sent */
   bool is_in_flight;
-  bool is_fast;    /* the try began with RENEW (LE-04) */
-  bool is_dropped; /* the answer of the one in flight does not count */
-  uint64_t due_ns; /* neither of these: the next try */
+  bool is_fast;     /* the try began with RENEW (LE-04) */
+  bool is_dropped;  /* the answer of the one in flight does not count */
+  uint64_t due_ns;  /* neither of these: the next try, of a release, too */
+  uint64_t wait_ns; /* RELEASING: after the next conflict */
 
   uint64_t round_ns;      /* LEADER: when the round began; RELEASING: when the
                            * release did */
@@ -125,6 +126,7 @@ typedef struct kin__elector_machine {
   bool must_cancel;
   bool must_report;
   bool must_tell_started;
+  bool must_begin_release; /* its time begins when on_stopped has returned */
   /* We led or saw our lease, or a write without an answer may have made us
    * holder. */
   bool may_hold;

@@ -75,6 +75,63 @@ static void test_release_conflict(void **state) {
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
+static void refuse_each_put(election_world *w, const char *method) {
+  w->refuse = strcmp(method, "PUT") == 0 ? 409 : 0;
+}
+
+static int count_writes(const election_world *w) {
+  int count = 0;
+  for (const char *at = w->asked; (at = strstr(at, "PUT")) != NULL; at++) {
+    count++;
+  }
+  return count;
+}
+
+/* LE-09: a release that meets a conflict each time waits longer and longer, and
+ * ends with the renew deadline. */
+static void test_release_of_many_conflicts(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  w->asked[0] = '\0';
+  w->before_answer = refuse_each_put;
+  assert_int_equal(
+      kin_leader_elector_close(w->candidates[0].elector, NULL, NULL), 0);
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=200 PUT=409 GET=200 PUT=409 ");
+  ew_pass(w, 10);
+  ew_expect_asked(w, "GET=200 PUT=409 ");
+  ew_pass(w, 10);
+  ew_expect_asked(w, "");
+  ew_pass(w, 9970);
+  assert_in_range(count_writes(w), 5, 9);
+  ew_expect(&w->candidates[0], "stopped(0,led) ");
+  ew_pass(w, 10);
+  ew_expect(&w->candidates[0], "closed ");
+  w->before_answer = NULL;
+}
+
+static void work_for_long(election_world *w, ew_candidate *candidate) {
+  if (strstr(candidate->told, "stopped") != NULL) {
+    w->then = NULL;
+    w->vh.script.now_ns += UINT64_C(60000000000);
+  }
+}
+
+/* LE-09: the time of a release begins when on_stopped returns. */
+static void test_release_behind_a_long_callback(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->then = work_for_long;
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 100);
+  ew_expect_asked(w, "GET=200 PUT=200 ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "");
+}
+
 /* LE-09: a lease that is another's by now is left alone, also one that is
  * gone, or that cannot be read. */
 static void test_release_of_nothing(void **state) {
@@ -328,6 +385,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       RELEASE_TEST(test_release),
       RELEASE_TEST(test_release_conflict),
+      RELEASE_TEST(test_release_of_many_conflicts),
+      RELEASE_TEST(test_release_behind_a_long_callback),
       cmocka_unit_test(test_release_of_nothing),
       cmocka_unit_test(test_release_on_close),
       RELEASE_TEST(test_release_is_bounded),
