@@ -136,6 +136,7 @@ static int take_answer(kin_leader_elector *elector,
     answer.kind = err == 0 ? answer.kind : KIN__ANSWER_NONE;
   } else {
     answer.kind = kind_of_failure(response, is_get);
+    answer.is_repeated = response->retries > 0;
   }
   if (answer.kind == KIN__ANSWER_NOT_FOUND) {
     kin__lease_finish(&elector->lease);

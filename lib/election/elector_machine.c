@@ -279,7 +279,8 @@ void kin__elector_answer_came(kin__elector_machine *machine,
     return;
   }
   machine->may_hold |=
-      machine->request != KIN__ELECTOR_GET && answer->kind == KIN__ANSWER_NONE;
+      machine->request != KIN__ELECTOR_GET &&
+      (answer->kind == KIN__ANSWER_NONE || answer->is_repeated);
   take_try_answer(machine, answer, now_ns);
 }
 

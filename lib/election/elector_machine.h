@@ -68,6 +68,9 @@ typedef enum kin__elector_answer_kind {
 
 typedef struct kin__elector_answer {
   kin__elector_answer_kind kind;
+  /* Of a failure: the request was sent more than once, and an earlier time may
+   * have written. */
+  bool is_repeated;
   /* Of a lease. */
   bool is_changed; /* the spec differs from the last one that was seen */
   kin__lease_holder holder;

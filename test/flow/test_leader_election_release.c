@@ -223,6 +223,36 @@ static void test_release_of_a_candidate(void **state) {
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
+/* The write of a candidate was carried out, but answered with 503 and a
+ * Retry-After. The request is sent again and meets its own write. */
+static void test_release_of_a_repeated_write(void **state) {
+  static const int refusals[] = {0, 403}; /* 0: the conflict */
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    election_world w;
+    ew_init(&w, 0);
+    w.candidates[0].options.release_on_stop = true;
+    ew_put_lease(&w, "{}", "");
+    ew_begin(&w, 0);
+    assert_true(ew_answer(&w)); /* GET; the PUT is in flight */
+    w.refuse = 503;
+    w.then_write = true;
+    assert_true(ew_answer(&w));
+    w.then_write = false;
+    w.refuse = refusals[i];
+    script_advance(&w.vh.script, 1000);
+    ew_pass(&w, 0);
+    ew_expect_asked(&w, i == 0 ? "GET=200 PUT=503 PUT=409 "
+                               : "GET=200 PUT=503 PUT=403 ");
+    assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
+    assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+    ew_pass(&w, 0);
+    ew_expect_asked(&w, "GET=200 PUT=200 ");
+    assert_string_equal(ew_spec(&w, "holderIdentity"), "");
+    ew_finish(&w);
+  }
+}
+
 /* A client that closes sends nothing; the run ends all the same. */
 static void test_election_client_closes(void **state) {
   (void)state;
@@ -391,6 +421,7 @@ int main(void) {
       cmocka_unit_test(test_release_on_close),
       RELEASE_TEST(test_release_is_bounded),
       RELEASE_TEST(test_release_of_a_candidate),
+      cmocka_unit_test(test_release_of_a_repeated_write),
       RELEASE_TEST(test_release_of_a_lease_that_was_found),
       cmocka_unit_test(test_election_client_closes),
       cmocka_unit_test(test_election_client_closes_behind_a_close),

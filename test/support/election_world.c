@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/str.h"
 #include "election/elector.h"
 
 /* --- Candidates ----------------------------------------------------------- */
@@ -231,7 +232,12 @@ static void answer_one(election_world *w, script_request *request) {
              "\"code\":%d}",
              reason_of(status, method), status);
   }
-  if (script_request_head(request, status) &&
+  kin__response_head head = {.status = status,
+                             .retry_after_s = status == 503 ? 1 : -1,
+                             .content_type = KIN__LIT("application/json"),
+                             .is_identity = true,
+                             .connection = w->vh.script.connection};
+  if (script_request_give_head(request, &head) &&
       script_request_body(request, text, strlen(text))) {
     script_request_end(request);
   }

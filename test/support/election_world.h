@@ -39,7 +39,8 @@ typedef struct election_world {
   char asked[4096];
   char body[4096]; /* of the last write */
   bool is_silent;  /* the server does not answer */
-  int refuse;      /* the status of the next answer; 0: as it should be */
+  int refuse;      /* the status of the next answer; 0: as it should be; 503
+                    * says when to come again */
   bool then_write; /* the refused request is carried out all the same */
   void (*before_answer)(struct election_world *w, const char *method);
 
