@@ -50,6 +50,7 @@ struct kin_leader_elector {
 
   kin__lease lease;  /* seen last */
   kin__buf reported; /* the holder that on_new_leader was told last */
+  bool is_unknown;   /* there was no memory for `reported` */
 
   uint32_t failures_in_row;
   char problem[400]; /* of the last request that failed; "": none */
@@ -257,15 +258,16 @@ static void send_request(kin_leader_elector *elector) {
 
 /* --- Callbacks ------------------------------------------------------------ */
 
-/* LE-08. Without memory the same holder may be told twice. */
+/* LE-08. Without memory the same holder may be told again. */
 static void report(kin_leader_elector *elector) {
   kin_str holder = elector->lease.holder;
   kin__buf *reported = &elector->reported;
-  if (kin__str_equal(holder, kin__str(reported->data, reported->length))) {
+  if (!elector->is_unknown &&
+      kin__str_equal(holder, kin__str(reported->data, reported->length))) {
     return;
   }
   kin__buf_reset(reported, SIZE_MAX);
-  (void)kin__buf_append_str(reported, holder);
+  elector->is_unknown = kin__buf_append_str(reported, holder) != 0;
   if (elector->options.on_new_leader != NULL) {
     const kin__env *env = elector->member.env;
     uint64_t start_ns = kin__clock_ns(&env->clock);

@@ -331,6 +331,34 @@ static void test_release_of_a_lease_that_was_found(void **state) {
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
+/* Whatever allocation fails, a program that heard of a holder hears that nobody
+ * holds the lease any more. */
+static bool lose_the_holder(size_t fail_at) {
+  election_world w;
+  ew_init(&w, fail_at);
+  ew_put_lease(&w, "{'holderIdentity':'x','leaseDurationSeconds':15}", "");
+  if (ew_open(&w, 0) == 0) {
+    assert_int_equal(kin_leader_elector_start(w.candidates[0].elector), 0);
+    ew_pass(&w, 100);
+    w.before_answer = refuse_writes;
+    ew_put_lease(&w, "{'leaseDurationSeconds':15}", "");
+    ew_pass(&w, 10000);
+    w.before_answer = NULL;
+    const char *told = w.candidates[0].told;
+    const char *held = strstr(told, "leader(x) ");
+    assert_true(held == NULL || strstr(held, "leader() ") != NULL);
+  }
+  bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+  ew_finish(&w);
+  return has_failed;
+}
+
+/* LE-08. */
+static void test_holder_is_lost_without_memory(void **state) {
+  (void)state;
+  fail_alloc_sweep(lose_the_holder, 10);
+}
+
 /* --- Runs ----------------------------------------------------------------- */
 
 static void start_again(election_world *w, ew_candidate *candidate) {
@@ -425,6 +453,7 @@ int main(void) {
       RELEASE_TEST(test_release_of_a_lease_that_was_found),
       cmocka_unit_test(test_election_client_closes),
       cmocka_unit_test(test_election_client_closes_behind_a_close),
+      cmocka_unit_test(test_holder_is_lost_without_memory),
       RELEASE_TEST(test_run_again),
       RELEASE_TEST(test_start_in_the_error_of_a_release),
       RELEASE_TEST(test_stop_before_the_begin),
