@@ -442,12 +442,16 @@ static void settle(kin__correlator *correlator, entry *e) {
   }
 }
 
+static void give_up(kin__correlator *correlator, entry *e) {
+  correlator->given_up++;
+  settle(correlator, e);
+}
+
 static void wait_for_next(kin__correlator *correlator, entry *e,
                           uint64_t now_ms) {
   correlator->last_wait_ms = 0;
-  if (++e->tries >= KIN__EVENT_MAX_TRIES) {
-    correlator->given_up++;
-    settle(correlator, e);
+  if (++e->tries >= KIN__EVENT_MAX_TRIES || correlator->is_ending) {
+    give_up(correlator, e);
     return;
   }
   correlator->retries++;
@@ -467,6 +471,20 @@ static void written(kin__correlator *correlator, entry *e) {
   settle(correlator, e);
 }
 
+/* An earlier try has arrived, and the name is ours. A series is patched at
+ * once. */
+static void exists(kin__correlator *correlator, entry *e) {
+  e->is_created = true;
+  if (e->count == 1) {
+    written(correlator, e);
+  } else if (++e->tries >= KIN__EVENT_MAX_TRIES) {
+    give_up(correlator, e);
+  } else {
+    correlator->retries++;
+    enqueue(correlator, e);
+  }
+}
+
 void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
                             kin__event_outcome outcome, uint64_t now_ms) {
   correlator->now_ms = now_ms;
@@ -478,13 +496,8 @@ void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
     e->is_created = false;
     enqueue(correlator, e);
     break;
-  case KIN__EVENT_EXISTS: /* an earlier try has arrived; its name is ours */
-    e->is_created = true;
-    if (e->count > 1) {
-      wait_for_next(correlator, e, now_ms);
-    } else {
-      written(correlator, e);
-    }
+  case KIN__EVENT_EXISTS:
+    exists(correlator, e);
     break;
   case KIN__EVENT_REJECTED:
     correlator->last_wait_ms = 0;

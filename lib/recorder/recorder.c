@@ -104,7 +104,7 @@ static void tell_failure(kin_event_recorder *recorder, kin_error_event *event) {
   event->size = sizeof *event;
   event->retry_in_ms = recorder->correlator.last_wait_ms;
   kin__log_write(env->log, KIN_LOG_WARN, "event: %s", event->message);
-  if (recorder->options.on_error != NULL && !recorder->member.is_closing) {
+  if (recorder->options.on_error != NULL && !recorder->is_over) {
     uint64_t start_ns = kin__clock_ns(&env->clock);
     recorder->options.on_error(event, recorder->options.data);
     kin__env_add_handler_time(env, start_ns);

@@ -608,6 +608,68 @@ static void test_flush_of_nothing(void **state) {
   finish(&w);
 }
 
+/* flush_ms: an earlier create has arrived without its answer; the count is
+ * written all the same. */
+static void test_flush_of_what_exists(void **state) {
+  (void)state;
+  world w;
+  begin(&w, 0);
+  w.options.flush_ms = 60000;
+  open_recorder(&w);
+  assert_int_equal(record(&w, "A", ""), 0);
+  answer(&w, 503, "ServiceUnavailable");
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(record(&w, "A", ""), 0);
+  }
+  assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+  expect_request(&w, "POST", PATH);
+  answer(&w, 409, "AlreadyExists");
+  answer_last_count(&w);
+  finish_flushed(&w);
+}
+
+static void close_client(world *w) {
+  if (w->recorder != NULL) {
+    vh_close(&w->vh);
+  }
+}
+
+static void close_again(world *w) {
+  assert_int_equal(kin_event_recorder_close(w->recorder, NULL, NULL),
+                   KIN_EALREADY);
+}
+
+/* flush_ms: on_error hears of each request that fails, and that there is no
+ * later try. */
+static void test_flush_fails(void **state) {
+  (void)state;
+  void (*const thens[])(world * w) = {NULL, close_again, close_client};
+  static const int statuses[] = {403, 503, 0}; /* 0: it cannot be sent */
+  for (int i = 0; i < 9; i++) {
+    world w;
+    begin(&w, 0);
+    w.options.flush_ms = 60000;
+    w.then = thens[i / 3];
+    w.at_call = 1;
+    open_recorder(&w);
+    if (statuses[i % 3] == 0) {
+      w.about.namespace_ = KIN__LIT("no/namespace");
+    }
+    assert_int_equal(record(&w, "A", ""), 0);
+    assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+    w.retry_in_ms = 1;
+    if (statuses[i % 3] != 0) {
+      expect_request(&w, "POST", PATH);
+      answer(&w, statuses[i % 3], "Forbidden");
+    }
+    script_run(&w.vh.script);
+    assert_int_equal(w.errors, 1);
+    assert_int_equal(w.status, statuses[i % 3]);
+    assert_int_equal(w.retry_in_ms, 0);
+    finish_flushed(&w);
+  }
+}
+
 /* A client that closes ends the recorder, at any moment of a request. */
 static void test_recorder_client_closes(void **state) {
   (void)state;
@@ -680,12 +742,6 @@ static void close_recorder(world *w) {
   }
 }
 
-static void close_client(world *w) {
-  if (w->recorder != NULL) {
-    vh_close(&w->vh);
-  }
-}
-
 static void test_recorder_closes_in_callbacks(void **state) {
   (void)state;
   int count;
@@ -749,6 +805,8 @@ int main(void) {
       cmocka_unit_test(test_flush_of_a_count_behind_a_request),
       cmocka_unit_test(test_flush_of_more_than_max_queued),
       cmocka_unit_test(test_flush_of_nothing),
+      cmocka_unit_test(test_flush_of_what_exists),
+      cmocka_unit_test(test_flush_fails),
       cmocka_unit_test(test_recorder_client_closes),
       cmocka_unit_test(test_recorder_allocations_fail),
       cmocka_unit_test(test_recorder_closes_in_callbacks),

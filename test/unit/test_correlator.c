@@ -315,7 +315,7 @@ static void test_event_rejected(void **state) {
   end(&r);
 }
 
-/* An earlier try has arrived. A series is then patched, later. */
+/* An earlier try has arrived. A series is then patched, at once. */
 static void test_exists(void **state) {
   (void)state;
   rig r;
@@ -326,9 +326,27 @@ static void test_exists(void **state) {
   assert_int_equal(record(&r, "B", ""), 0);
   assert_int_equal(record(&r, "B", ""), 0);
   answer(&r, expect(&r, "create 2"), KIN__EVENT_EXISTS);
-  expect(&r, "");
-  pass(&r, 12500);
   answer(&r, expect(&r, "patch 2"), KIN__EVENT_WRITTEN);
+  expect(&r, "");
+  end(&r);
+}
+
+/* A server to which an Event exists and is missing by turns. */
+static void test_exists_and_is_missing(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 10, 25));
+  assert_int_equal(record(&r, "A", ""), 0);
+  assert_int_equal(record(&r, "A", ""), 0);
+  for (int i = 1; i <= 12; i++) {
+    answer(&r, expect(&r, "create 2"), KIN__EVENT_EXISTS);
+    if (i < 12) {
+      answer(&r, expect(&r, "patch 2"), KIN__EVENT_MISSING);
+    }
+  }
+  expect(&r, "");
+  assert_int_equal(r.correlator.given_up, 1);
+  assert_int_equal(r.correlator.busy, 0);
   end(&r);
 }
 
@@ -517,6 +535,7 @@ int main(void) {
       cmocka_unit_test(test_rejected_refresh_waits),
       cmocka_unit_test(test_event_rejected),
       cmocka_unit_test(test_exists),
+      cmocka_unit_test(test_exists_and_is_missing),
       cmocka_unit_test(test_spam_filter),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_full_memory),
