@@ -123,7 +123,9 @@ typedef struct kin_event_recorder_metrics {
   uint64_t patched;        /**< writes of a series */
   uint64_t retries;        /**< tries after the first */
   uint64_t dropped_spam;   /**< occurrences: too many about one object */
-  uint64_t dropped_full;   /**< occurrences: max_queued or max_series */
+  uint64_t dropped_full;   /**< occurrences: max_queued or max_series,
+                            * which also drops those that were counted and
+                            * not written yet */
   uint64_t dropped_writes; /**< writes that were rejected, or given up after 12
                             * tries */
   uint32_t series;         /**< Events that are remembered now */

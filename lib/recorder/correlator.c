@@ -368,8 +368,9 @@ static int begin_event(kin__correlator *correlator, kin_str *texts,
     return KIN_ENOMEM;
   }
   if (correlator->entries.count >= correlator->limits.max_series) {
-    free_entry(correlator,
-               entry_of(kin__keyed_lru_oldest(&correlator->entries)));
+    entry *oldest = entry_of(kin__keyed_lru_oldest(&correlator->entries));
+    correlator->overflown += oldest->count - oldest->sent_count;
+    free_entry(correlator, oldest);
   }
   e->count = 1;
   e->observed_ms = e->tried_ms = occurrence->now_ms;

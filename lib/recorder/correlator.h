@@ -66,7 +66,7 @@ typedef struct kin__event_entry {
   bool is_last;    /* the entry ends with this request */
   uint32_t tries;
   uint32_t count;      /* occurrences; 1: no series */
-  uint32_t sent_count; /* SENDING: in the request; else on the server */
+  uint32_t sent_count; /* SENDING: in the request; else in the last one */
   uint32_t done_count; /* on the server */
   uint64_t observed_ms;
   uint64_t tried_ms; /* last written, refused or given up */

@@ -415,6 +415,13 @@ static void test_full_memory(void **state) {
   expect(&r, "");
   assert_int_equal(record(&r, "B", ""), 0);
   answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(r.correlator.overflown, 1);
+  assert_int_equal(record(&r, "A", ""), 0);
+  assert_int_equal(record(&r, "B", ""), 0);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_WRITTEN);
+  /* Of the four of A two were written. The others go with A. */
+  assert_int_equal(record(&r, "C", ""), 0);
+  assert_int_equal(r.correlator.overflown, 3);
   end(&r);
 }
 
