@@ -287,9 +287,10 @@ static source *add_source(kin__correlator *correlator, kin_str key) {
   return s;
 }
 
-/* A bucket of `burst` tokens, one more each interval (tools/record). */
+/* A bucket of `burst` tokens, one more each interval (tools/record). The caller
+ * takes the token of *out, once the event is there. */
 static int pass_filter(kin__correlator *correlator, const kin_str *texts,
-                       uint64_t now_ms) {
+                       uint64_t now_ms, source **out) {
   int err = make_key(&correlator->key, texts, true);
   if (err != 0) {
     return err;
@@ -309,7 +310,8 @@ static int pass_filter(kin__correlator *correlator, const kin_str *texts,
     correlator->spam++;
     return KIN_EAGAIN;
   }
-  s->due_ms = due_ms + limits->interval_ms;
+  s->due_ms = due_ms;
+  *out = s;
   return 0;
 }
 
@@ -408,11 +410,18 @@ int kin__correlator_record(kin__correlator *correlator,
     correlator->overflown++;
     return KIN_EAGAIN;
   }
-  err = pass_filter(correlator, texts, occurrence->now_ms);
+  source *s = NULL;
+  err = pass_filter(correlator, texts, occurrence->now_ms, &s);
   if (err == 0) {
     err = make_key(&correlator->key, texts, false);
   }
-  return err == 0 ? begin_event(correlator, texts, occurrence) : err;
+  if (err == 0) {
+    err = begin_event(correlator, texts, occurrence);
+  }
+  if (err == 0) {
+    s->due_ms += correlator->limits.interval_ms;
+  }
+  return err;
 }
 
 /* --- Writing -------------------------------------------------------------- */

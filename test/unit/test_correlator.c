@@ -425,6 +425,24 @@ static void test_full_memory(void **state) {
   end(&r);
 }
 
+/* Without memory the filter lets as many pass as before. */
+static void test_spam_filter_without_memory(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 10, 2));
+  assert_int_equal(record(&r, "A", ""), 0); /* the source is known now */
+  r.memory.fail_at = atomic_load(&r.memory.calls) + 1;
+  r.memory.keeps_failing = true;
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(record(&r, "B", ""), KIN_ENOMEM);
+  }
+  r.memory.fail_at = 0;
+  r.memory.keeps_failing = false;
+  assert_int_equal(record(&r, "B", ""), 0);
+  assert_int_equal(record(&r, "C", ""), KIN_EAGAIN);
+  end(&r);
+}
+
 /* The filter remembers the sources that were seen last. */
 static void test_many_sources(void **state) {
   (void)state;
@@ -544,6 +562,7 @@ int main(void) {
       cmocka_unit_test(test_exists),
       cmocka_unit_test(test_exists_and_is_missing),
       cmocka_unit_test(test_spam_filter),
+      cmocka_unit_test(test_spam_filter_without_memory),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_full_memory),
       cmocka_unit_test(test_many_sources),
