@@ -258,7 +258,7 @@ static void complete(const kin_factory *factory,
   }
   if (options->on_error == NULL && options->on_state == NULL &&
       options->on_closed == NULL && options->on_mutation == NULL &&
-      options->data == NULL) {
+      options->on_max_bytes == NULL && options->data == NULL) {
     options->on_error = defaults->on_error;
     options->on_state = defaults->on_state;
     options->data = defaults->data;

@@ -90,7 +90,17 @@ static void count_error(kin_informer *informer, kin_error_event *event,
   ++*(int *)data;
 }
 
-/* Callbacks are the factory's unless an informer brings its own. */
+static kin_memory_decision on_max_bytes(kin_informer *informer,
+                                        const kin_memory_event *event,
+                                        void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  return KIN_MEMORY_PAUSE;
+}
+
+/* Callbacks are the factory's unless an informer brings its own, of any
+ * kind. */
 static void test_factory_callbacks(void **state) {
   (void)state;
   factory_world w = {0};
@@ -104,6 +114,12 @@ static void test_factory_callbacks(void **state) {
   options.data = &own;
   kin_informer *nodes;
   assert_int_equal(kin_factory_informer_with(w.factory, &options, &nodes), 0);
+  options = (kin_informer_options)KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "events";
+  options.max_bytes = 100000;
+  options.on_max_bytes = on_max_bytes;
+  kin_informer *events;
+  assert_int_equal(kin_factory_informer_with(w.factory, &options, &events), 0);
   assert_int_equal(kin_factory_start(w.factory), 0);
   script_run(&w.vh.script);
   int states = w.states; /* one: of pods */
@@ -116,6 +132,9 @@ static void test_factory_callbacks(void **state) {
   script_run(&w.vh.script);
   assert_int_equal(w.errors, 1);
   assert_int_equal(own, 1);
+  script_respond(&w.vh.script, "/events", 503, "");
+  script_run(&w.vh.script);
+  assert_int_equal(w.errors, 1);
   assert_int_equal(w.states, states);
   fw_finish(&w);
 }
