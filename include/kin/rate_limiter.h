@@ -72,7 +72,7 @@ KIN_EXTERN int kin_rate_limiter_new_exponential(kin_rate_limiter **out,
 
 /** The first `fast_tries` failures of a key wait fast_ms, all later ones
  * slow_ms (client-go's NewTypedItemFastSlowRateLimiter). Memory as above; a key
- * that has none waits fast_ms.
+ * that has none waits fast_ms, or slow_ms if fast_tries is 0.
  * Errors: KIN_ENOMEM. */
 KIN_EXTERN int kin_rate_limiter_new_fast_slow(kin_rate_limiter **out,
                                               const kin_allocator *allocator,

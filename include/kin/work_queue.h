@@ -315,8 +315,8 @@ typedef struct kin_work_follow_options {
 /** Adds the key of each object of an informer that is added, changed or
  * deleted, from now until either is closed; the informer's objects so far come
  * as adds. An update adds the keys of the old and of the new object, so that
- * both owners learn of an object that changed hands. A queue may follow up to
- * 256 informers of its loop, each of them once or more often. Of the changes
+ * both owners learn of an object that changed hands. A queue may follow
+ * informers of its loop 256 times in all, also one repeatedly. Of the changes
  * that wait for room when the informer closes, the first is still added when
  * there is room, and the others are dropped. So `keys` may be called until the
  * queue is closed, and what `data` points to must live until then.
@@ -332,7 +332,7 @@ typedef struct kin_work_follow_options {
  * works on that owner at the next resync. `options` may be NULL.
  * Errors: KIN_EINVAL (the queue stands alone, a priority), KIN_ENOTSUP (options
  * of a newer version), KIN_ECLOSED (the queue is shut down, either is closing),
- * KIN_ETOOBIG (256 informers), KIN_ENOMEM. */
+ * KIN_ETOOBIG (256 times), KIN_ENOMEM. */
 KIN_EXTERN int kin_work_queue_follow(kin_work_queue *queue,
                                      kin_informer *informer,
                                      const kin_work_follow_options *options);
