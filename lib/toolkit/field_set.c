@@ -11,6 +11,7 @@
 #include "object/object.h"
 #include "object/same_content.h"
 #include "object/text_equal.h"
+#include "values/value.h"
 
 static bool has_wildcard(const char *pointer) {
   for (const char *token = strstr(pointer, "/*"); token != NULL;
@@ -51,10 +52,29 @@ void kin__field_set_finish(kin__field_set *set) {
   set->fields = NULL;
 }
 
+/* A value that is not there is an empty text. */
 static kin_str text_of(kin_value value) {
   return kin_value_exists(value) ? value.json : kin__str(NULL, 0);
 }
 
+static bool has_same_fields(kin__field_set *set, kin_str a, kin_str b) {
+  kin_value *of_a = set->values;
+  kin_value *of_b = set->values + set->count;
+  (void)kin_fields_read_value(set->fields, kin__value_of_text(a.data, a.length),
+                              of_a);
+  (void)kin_fields_read_value(set->fields, kin__value_of_text(b.data, b.length),
+                              of_b);
+  for (size_t i = 0; i < set->count; i++) {
+    if (!kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The texts are not inflated in place: nobody looks at them again, and a text
+ * of an object that the program holds would stay, up to the bound of all
+ * texts. */
 bool kin__field_set_is_same(kin__field_set *set, const kin_object *a,
                             const kin_object *b) {
   if (a == b) {
@@ -63,17 +83,13 @@ bool kin__field_set_is_same(kin__field_set *set, const kin_object *a,
   if (set->fields == NULL) {
     return kin__object_has_same_text(a, b);
   }
-  kin_value *of_a = set->values;
-  kin_value *of_b = set->values + set->count;
+  kin_str texts[2];
+  void *blocks[2] = {NULL, NULL};
   /* Without memory the fields count as changed. */
-  if (kin_fields_read(set->fields, a, of_a) == KIN_ENOMEM ||
-      kin_fields_read(set->fields, b, of_b) == KIN_ENOMEM) {
-    return false;
-  }
-  for (size_t i = 0; i < set->count; i++) {
-    if (!kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
-      return false;
-    }
-  }
-  return true;
+  bool is_same = kin__object_open_text(a, &texts[0], &blocks[0]) == 0 &&
+                 kin__object_open_text(b, &texts[1], &blocks[1]) == 0 &&
+                 has_same_fields(set, texts[0], texts[1]);
+  kin__object_close_text(a, blocks[0]);
+  kin__object_close_text(b, blocks[1]);
+  return is_same;
 }

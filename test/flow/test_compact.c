@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <kin/change_filter.h>
 #include <kin/error.h>
 #include <kin/value.h>
 
@@ -220,6 +221,14 @@ static void add_pointer_index(iw_world *w, const char *pointer) {
                    0);
 }
 
+static kin__packing *packing_of(const iw_world *w) {
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(w->informer), "even/p0");
+  assert_true(kin__object_is_packed(object));
+  return kin__dictionary_packing(
+      *(kin__dictionary *const *)(const void *)kin__object_body(object).data);
+}
+
 /* A program that holds as many inflated texts as there may be keeps neither an
  * index from being built nor the informer from following the server. */
 static void test_indices_need_no_texts(void **state) {
@@ -227,10 +236,7 @@ static void test_indices_need_no_texts(void **state) {
   iw_world w;
   open_packed(&w);
   kin_store *store = kin_informer_store(w.informer);
-  const kin_object *object = kin_store_get_key(store, "even/p0");
-  assert_true(kin__object_is_packed(object));
-  kin__packing *packing = kin__dictionary_packing(
-      *(kin__dictionary *const *)(const void *)kin__object_body(object).data);
+  kin__packing *packing = packing_of(&w);
   kin__inflated *most = kin__inflated_new(packing, KIN__INFLATED_MAX_BYTES);
   assert_non_null(most);
   for (int indices = 1; indices <= 2; indices++) {
@@ -245,6 +251,38 @@ static void test_indices_need_no_texts(void **state) {
   }
   assert_int_equal(w.errors, 0);
   kin__inflated_free(packing, most);
+  iw_finish(&w);
+}
+
+static void count_update(kin_change_filter *filter, const kin_change *change,
+                         void *data) {
+  (void)filter;
+  int *updates = data;
+  *updates += change->type == KIN_EVENT_UPDATE;
+}
+
+/* A change filter keeps no text: it also compares when no further text may be
+ * kept. */
+static void test_change_filters_need_no_texts(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec/never"};
+  iw_world w;
+  open_packed(&w);
+  int updates = 0;
+  kin_change_filter_options options = KIN_CHANGE_FILTER_OPTIONS_INIT;
+  options.on_change = count_update;
+  options.data = &updates;
+  options.fields = fields;
+  options.field_count = 1;
+  assert_int_equal(kin_change_filter_open(NULL, w.informer, &options), 0);
+  mini_pass(&w.server, 1000);
+  kin__packing *packing = packing_of(&w);
+  kin__inflated *most = kin__inflated_new(packing, KIN__INFLATED_MAX_BYTES);
+  assert_non_null(most);
+  put_all(&w);
+  kin__inflated_free(packing, most);
+  assert_int_equal(updates, 0);
+  assert_int_equal(count_packed(&w), OBJECTS);
   iw_finish(&w);
 }
 
@@ -800,6 +838,7 @@ int main(void) {
       cmocka_unit_test(test_relist_reuses),
       cmocka_unit_test(test_indices),
       cmocka_unit_test(test_indices_need_no_texts),
+      cmocka_unit_test(test_change_filters_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
       cmocka_unit_test(test_texts_of_library_references_go),
