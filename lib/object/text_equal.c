@@ -58,28 +58,29 @@ static bool are_strings_equal(kin_str a, kin_str b) {
   return is_a_escaped ? kin__text_name_is(a, b) : kin__text_name_is(b, a);
 }
 
-/* Whether each member of `a` is equal to the first one of its name in `b`. Of
- * names with escapes in both, two may be one. */
-static bool has_all(comparison *c, kin_str a, kin_str b) {
-  kin__text_members of_a = {.text = a};
-  while (next_member(c, &of_a)) {
-    kin__text_members of_b = {.text = b};
+/* Whether each member that is left in `a` is equal to the first one of its name
+ * that is left in `b`. Of names with escapes in both, two may be one. */
+static bool has_all(comparison *c, kin__text_members a, kin__text_members b) {
+  while (next_member(c, &a)) {
+    kin__text_members of_b = b;
     do {
-      if (kin__text_is_escaped(of_a.name) || !next_member(c, &of_b)) {
+      if (kin__text_is_escaped(a.name) || !next_member(c, &of_b)) {
         return false;
       }
-    } while (!kin__text_name_is(of_b.name, of_a.name));
-    if (!are_equal(c, of_a.value, of_b.value)) {
+    } while (!kin__text_name_is(of_b.name, a.name));
+    if (!are_equal(c, a.value, of_b.value)) {
       return false;
     }
   }
-  return is_whole(c, a, of_a.at);
+  return is_whole(c, a.text, a.at);
 }
 
 static bool are_objects_equal(comparison *c, kin_str a, kin_str b) {
   kin__text_members of_a = {.text = a};
   kin__text_members of_b = {.text = b};
   for (;;) {
+    kin__text_members left_of_a = of_a;
+    kin__text_members left_of_b = of_b;
     bool has_a = next_member(c, &of_a);
     bool has_b = next_member(c, &of_b);
     if (!has_a && !has_b) {
@@ -90,8 +91,9 @@ static bool are_objects_equal(comparison *c, kin_str a, kin_str b) {
     }
     if (!are_strings_equal(of_a.name, of_b.name)) {
       /* A name that occurs twice must not hide one that is missing, nor the
-       * value that counts. */
-      return has_all(c, a, b) && has_all(c, b, a);
+       * value that counts. The members before are the same in both. */
+      return has_all(c, left_of_a, left_of_b) &&
+             has_all(c, left_of_b, left_of_a);
     }
     if (!are_equal(c, of_a.value, of_b.value)) {
       return false;
@@ -139,7 +141,10 @@ static bool are_equal(comparison *c, kin_str a, kin_str b) {
 
 bool kin__text_equal(kin_str a, kin_str b) {
   uint64_t bytes = (uint64_t)a.length + b.length;
-  comparison c = {.bytes_left = READS_AT_LEAST + KIN__TEXT_EQUAL_READS * bytes,
+  uint64_t reads = KIN__TEXT_EQUAL_READS * bytes;
+  uint64_t most =
+      KIN__TEXT_EQUAL_LARGE_READS * bytes + KIN__TEXT_EQUAL_LARGE_BYTES;
+  comparison c = {.bytes_left = READS_AT_LEAST + (reads < most ? reads : most),
                   .levels_left = KIN__TEXT_EQUAL_DEPTH};
   return are_equal(&c, a, b);
 }

@@ -61,6 +61,9 @@ static const struct {
      false},
     {"{\"\\u0078\":2,\"a\":1,\"x\":1}", "{\"a\":1,\"x\":1,\"\\u0078\":2}",
      false},
+    {"{\"x\":1,\"a\":1,\"x\":2}", "{\"x\":1,\"x\":2,\"a\":1}", true},
+    {"{\"x\":1,\"a\":1,\"x\":2}", "{\"x\":1,\"x\":3,\"a\":1}", false},
+    {"{\"x\":1,\"a\":1,\"x\":1}", "{\"x\":1,\"b\":1,\"a\":1}", false},
     {"{\"a\\u0062\":1}", "{\"ab\":1}", true},
     {"{\"a\":null}", "{}", false},
     /* No JSON: only the same bytes are equal. */
@@ -108,34 +111,50 @@ static void test_depth(void **state) {
   }
 }
 
-/* Members in the opposite order: a search for each. Few are found within the
- * bound; many end the comparison, and differ. */
-static bool is_reversed_equal(int count) {
-  size_t size = (size_t)count * 16 + 3;
-  char *a = malloc(size);
-  char *b = malloc(size);
-  assert_true(a != NULL && b != NULL);
-  strcpy(a, "{");
-  strcpy(b, "{");
-  size_t at_a = 1;
-  size_t at_b = 1;
-  for (int i = 0; i < count; i++) {
-    at_a += (size_t)sprintf(a + at_a, "%s\"k%d\":1", i > 0 ? "," : "", i);
-    at_b += (size_t)sprintf(b + at_b, "%s\"k%d\":1", i > 0 ? "," : "",
-                            count - 1 - i);
+/* Whether two objects are equal, whose `count` members have numbers of `length`
+ * digits, and of which one object has the last `reversed` in the opposite
+ * order. */
+static bool is_reversed_equal(int count, int reversed, int length) {
+  size_t size = (size_t)count * (16 + (size_t)length) + 3;
+  char *texts[2] = {malloc(size), malloc(size)};
+  assert_true(texts[0] != NULL && texts[1] != NULL);
+  for (int i = 0; i < 2; i++) {
+    char *at = texts[i];
+    *at++ = '{';
+    for (int k = 0; k < count; k++) {
+      bool is_moved = i == 1 && k >= count - reversed;
+      int member = is_moved ? 2 * count - reversed - 1 - k : k;
+      at += sprintf(at, "%s\"k%d\":%0*d", k > 0 ? "," : "", member, length, 1);
+    }
+    strcpy(at, "}");
   }
-  strcpy(a + at_a, "}");
-  strcpy(b + at_b, "}");
-  bool is_equal = kin__text_equal(kin__cstr(a), kin__cstr(b));
-  free(a);
-  free(b);
+  bool is_equal = kin__text_equal(kin__cstr(texts[0]), kin__cstr(texts[1]));
+  free(texts[0]);
+  free(texts[1]);
   return is_equal;
 }
 
+/* Members in the opposite order: a search for each. Few are found within the
+ * bound; many end the comparison, and differ. */
 static void test_reads_are_bounded(void **state) {
   (void)state;
-  assert_true(is_reversed_equal(30));
-  assert_false(is_reversed_equal(20000));
+  assert_true(is_reversed_equal(30, 30, 1));
+  assert_false(is_reversed_equal(20000, 20000, 1));
+}
+
+/* Members of 1 MB in the opposite order need less than 32 times the bytes, and
+ * more than a step may read. */
+static void test_large_reads_are_bounded(void **state) {
+  (void)state;
+  assert_true(is_reversed_equal(30, 30, 100));
+  assert_false(is_reversed_equal(30, 30, 30000));
+}
+
+/* The search begins where the order differs. */
+static void test_equal_begin_is_read_once(void **state) {
+  (void)state;
+  assert_true(is_reversed_equal(20000, 2, 1));
+  assert_true(is_reversed_equal(30, 2, 30000));
 }
 
 /* --- Fields --------------------------------------------------------------- */
@@ -238,6 +257,8 @@ int main(void) {
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_depth),
       cmocka_unit_test(test_reads_are_bounded),
+      cmocka_unit_test(test_large_reads_are_bounded),
+      cmocka_unit_test(test_equal_begin_is_read_once),
       cmocka_unit_test(test_fields),
       cmocka_unit_test(test_refused_fields),
       cmocka_unit_test(test_sweep_allocations),
