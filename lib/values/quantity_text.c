@@ -15,16 +15,17 @@ enum {
   /* Room for DIGITS_MAX digits (399 bits), times 2^60, times 10^9. */
   ROOM = 16,
   DIGITS_MAX = 120,
-  NANO_DIGITS = 9,
-  /* An exponent beyond it makes any number too large, or rounds it up to one
-   * billionth. */
-  EXPONENT_FAR = 10000
+  NANO_DIGITS = 9
 };
+
+/* An exponent beyond it makes any number too large, or rounds it up to one
+ * billionth: it is more than a text has zeros to make up for. */
+#define EXPONENT_FAR (INT64_C(1) << 40)
 
 typedef struct suffix {
   kin_str text;
   kin_quantity_format format;
-  int exponent; /* of ten, or of 1024 */
+  int64_t exponent; /* of ten, or of 1024 */
 } suffix;
 
 static const suffix suffixes[] = {
@@ -109,7 +110,7 @@ static bool to_exponent(kin_str text, suffix *out) {
       value > (uint64_t)INT64_MAX + (is_negative ? 1 : 0)) {
     return false;
   }
-  int exponent = value < EXPONENT_FAR ? (int)value : EXPONENT_FAR;
+  int64_t exponent = value < EXPONENT_FAR ? (int64_t)value : EXPONENT_FAR;
   *out = (suffix){.format = KIN_QUANTITY_EXPONENT,
                   .exponent = is_negative ? -exponent : exponent};
   return true;
@@ -126,7 +127,7 @@ static bool to_suffix(kin_str text, suffix *out) {
 }
 
 /* digits = digits * 10^exponent, rounded up. Returns false if that is too
- * large. */
+ * large. Whatever the exponent, the digits end both loops soon. */
 static bool scale(uint32_t digits[ROOM], int64_t exponent) {
   bool has_rest = false;
   for (; exponent < 0 && !kin__wide_is_zero(digits, ROOM); exponent++) {

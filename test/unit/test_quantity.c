@@ -188,6 +188,28 @@ static void test_quantity_bounds(void **state) {
   expect_text(&quantity, "7");
 }
 
+/* Zeros make up for an exponent, however large it is. */
+static void test_quantity_far_exponents(void **state) {
+  (void)state;
+  enum { ZEROS = 20000 };
+  static char text[ZEROS + 32];
+  memset(text, '0', ZEROS);
+  strcpy(text + ZEROS, "1e20000");
+  text[0] = '.';
+  kin_quantity quantity = of(text);
+  expect_text(&quantity, "1");
+  strcpy(text + ZEROS, "1e9223372036854775807");
+  expect_refused(text, KIN_ETOOBIG);
+  memset(text, '0', ZEROS);
+  text[0] = '1';
+  strcpy(text + ZEROS, "e-20000");
+  quantity = of(text);
+  expect_text(&quantity, "100e-3");
+  strcpy(text + ZEROS, "e-9223372036854775808");
+  quantity = of(text);
+  expect_text(&quantity, "1e-9");
+}
+
 /* apimachinery: String, ParseEmit. */
 static void test_quantity_text(void **state) {
   (void)state;
@@ -452,6 +474,7 @@ int main(void) {
       cmocka_unit_test(test_quantity_parse),
       cmocka_unit_test(test_quantity_malformed),
       cmocka_unit_test(test_quantity_bounds),
+      cmocka_unit_test(test_quantity_far_exponents),
       cmocka_unit_test(test_quantity_text),
       cmocka_unit_test(test_quantity_of_numbers),
       cmocka_unit_test(test_quantity_compare),
