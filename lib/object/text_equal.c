@@ -39,11 +39,8 @@ static bool next_element(comparison *c, kin__text_elements *elements) {
 /* Whether a walk that is over has ended at the closing bracket, within the
  * bound, and not where the text stops being JSON. */
 static bool is_whole(const comparison *c, kin_str text, size_t at) {
-  at = at > 0 ? at : 1;
-  while (at < text.length && strchr(" \t\r\n", text.data[at]) != NULL) {
-    at++;
-  }
-  return c->bytes_left > 0 && at + 1 == text.length;
+  return c->bytes_left > 0 &&
+         kin__text_close(text, at, text.data[0]) == text.length;
 }
 
 /* Of the bytes between the quotes. */

@@ -85,6 +85,15 @@ static void test_values(void **state) {
   }
 }
 
+/* A NUL is no white space. */
+static void test_nul_is_no_json(void **state) {
+  (void)state;
+  assert_false(
+      kin__text_equal(KIN__LIT("{\"a\":{}\0}"), KIN__LIT("{\"a\":{}}")));
+  assert_false(kin__text_equal(KIN__LIT("[{}\0]"), KIN__LIT("[{}]")));
+  assert_true(kin__text_equal(KIN__LIT("[{} ]"), KIN__LIT("[{}]")));
+}
+
 /* `count` levels around a number, with a blank to make the bytes differ. */
 static char *nested(unsigned count, const char *inner) {
   char *text = malloc(2 * count + strlen(inner) + 1);
@@ -255,6 +264,7 @@ static void test_sweep_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),
+      cmocka_unit_test(test_nul_is_no_json),
       cmocka_unit_test(test_depth),
       cmocka_unit_test(test_reads_are_bounded),
       cmocka_unit_test(test_large_reads_are_bounded),
