@@ -147,7 +147,8 @@ typedef struct kin_change_filter_options {
    * both written with escapes, in different ways, differ; numbers are compared
    * as written, so 1 and 1.0 differ. One comparison reads at most 32 times the
    * bytes of the two values, and at most 4 times their bytes and 1 MiB more; it
-   * goes 64 levels deep. Values that need more differ.
+   * goes 64 levels deep. Values that need more differ. So do fields that cannot
+   * be read, because the object's text is malformed before their end.
    *
    * The informer must store something of each: kin_informer_options.fields,
    * drop_labels and metadata_only decide. What is not stored would not change,

@@ -52,6 +52,10 @@ void kin__field_set_finish(kin__field_set *set) {
   set->fields = NULL;
 }
 
+static bool is_readable(kin_value value) {
+  return value.error == 0 || value.error == KIN_ENOENT;
+}
+
 /* A value that is not there is an empty text. */
 static kin_str text_of(kin_value value) {
   return kin_value_exists(value) ? value.json : kin__str(NULL, 0);
@@ -65,7 +69,8 @@ static bool has_same_fields(kin__field_set *set, kin_str a, kin_str b) {
   (void)kin_fields_read_value(set->fields, kin__value_of_text(b.data, b.length),
                               of_b);
   for (size_t i = 0; i < set->count; i++) {
-    if (!kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
+    if (!is_readable(of_a[i]) || !is_readable(of_b[i]) ||
+        !kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
       return false;
     }
   }

@@ -25,9 +25,10 @@ int kin__field_set_init(kin__field_set *set, const kin_allocator *allocator,
 void kin__field_set_finish(kin__field_set *set);
 
 /* Whether all fields have equal values (object/text_equal.h) in both objects.
- * No value equals null. Without fields: whether the texts are the same bytes.
- * One pass over each object. Only a compact object needs memory, for the call;
- * without that memory the fields differ. */
+ * No value equals null. A field behind malformed text cannot be read, and
+ * differs. Without fields: whether the texts are the same bytes. One pass over
+ * each object. Only a compact object needs memory, for the call; without that
+ * memory the fields differ. */
 bool kin__field_set_is_same(kin__field_set *set, const kin_object *a,
                             const kin_object *b);
 

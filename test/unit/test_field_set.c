@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/object.h"
 #include "object/text_equal.h"
 #include "support/fail_alloc.h"
 #include "support/objects.h"
@@ -227,6 +228,35 @@ static void test_fields(void **state) {
   kin__field_set_finish(&set);
 }
 
+/* Of what a decoder skips, only the brackets and quotes are checked. */
+static void test_malformed_fields(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/data", "/spec/a"};
+  kin__memory *memory = kin__memory_new(NULL);
+  kin__field_set set = fields_of(fields, 2);
+  kin_object *objects[4];
+  static const char *const texts[] = {
+      "{\"data\":1,\"spec\":{\"x\" 1,\"a\":1}}",
+      "{\"data\":1,\"spec\":{\"x\" 1,\"a\":2}}",
+      "{\"data\":1,\"spec\":{\"a\":1},\"x\" 1}",
+      "{\"data\":1,\"spec\":{\"a\":1},\"x\" 2}",
+  };
+  for (size_t i = 0; i < 4; i++) {
+    kin__object_parts parts = {.name = KIN__LIT("x"),
+                               .body = kin__cstr(texts[i])};
+    assert_int_equal(kin__object_new(&objects[i], memory, &parts), 0);
+  }
+  assert_false(kin__field_set_is_same(&set, objects[0], objects[1]));
+  assert_false(kin__field_set_is_same(&set, objects[0], objects[2]));
+  assert_false(kin__field_set_is_same(&set, objects[2], objects[0]));
+  assert_true(kin__field_set_is_same(&set, objects[2], objects[3]));
+  for (size_t i = 0; i < 4; i++) {
+    kin_object_unref(objects[i]);
+  }
+  kin__field_set_finish(&set);
+  kin__memory_unref(memory);
+}
+
 static void test_refused_fields(void **state) {
   (void)state;
   static const char *const wrong[] = {"data",   "/spec/*", "/*",
@@ -270,6 +300,7 @@ int main(void) {
       cmocka_unit_test(test_large_reads_are_bounded),
       cmocka_unit_test(test_equal_begin_is_read_once),
       cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_malformed_fields),
       cmocka_unit_test(test_refused_fields),
       cmocka_unit_test(test_sweep_allocations),
   };
