@@ -30,7 +30,8 @@ KIN_EXTERN int kin_fields_new(kin_fields **out, const kin_allocator *allocator,
 KIN_EXTERN void kin_fields_free(kin_fields *fields);
 
 /** Reads all fields: values[i] becomes what kin_object_at would return for
- * pointer i. `values` has room for as many values as there are pointers. The
+ * pointer i; a token of over 512 bytes that contains a `~` is read, too.
+ * `values` has room for as many values as there are pointers. The
  * object's text is read once, from its beginning, and only until all fields are
  * found; what no pointer names is skipped. Allocates nothing.
  * Errors: KIN_EJSON (the text is malformed; the fields that were not found
