@@ -125,17 +125,20 @@ KIN_EXTERN int kin_value_uint64(kin_value value, uint64_t *out);
 KIN_EXTERN int kin_value_double(kin_value value, double *out);
 
 /** A time of RFC 3339, as metav1.Time and metav1.MicroTime have it.
- * Errors: KIN_EUNEXPECTED (another string). */
+ * Errors: KIN_EUNEXPECTED (another string, or one with escapes of over 256
+ * bytes). */
 KIN_EXTERN int kin_value_time(kin_value value, kin_time *out);
 
 /** A duration as metav1.Duration has it, such as "1h30m"; see
  * kin_duration_parse. *out is in nanoseconds.
- * Errors: KIN_EUNEXPECTED (another string). */
+ * Errors: KIN_EUNEXPECTED (another string, or one with escapes of over 256
+ * bytes). */
 KIN_EXTERN int kin_value_duration(kin_value value, int64_t *out);
 
 /** A quantity, such as "500m", "2Gi" or 4: a string, white space around it does
  * not count, or a number; see kin_quantity_parse.
- * Errors: KIN_EUNEXPECTED (another string), KIN_ETOOBIG. */
+ * Errors: KIN_EUNEXPECTED (another string, or one with escapes of over 256
+ * bytes), KIN_ETOOBIG. */
 KIN_EXTERN int kin_value_quantity(kin_value value, kin_quantity *out);
 
 /** Base64 with padding, as Secrets and other fields of bytes have it, decoded

@@ -224,8 +224,8 @@ int kin_value_double(kin_value value, double *out) {
   return err != 0 ? err : kin__json_number(value.json, out);
 }
 
-/* Strings with a meaning. A string that is longer than its buffer, with escapes
- * in it, cannot be one of them. */
+/* Strings with a meaning. A string with escapes that is longer than the buffer
+ * is refused: no server writes them so. */
 
 enum { SHORT_STRING = 256 };
 

@@ -395,6 +395,15 @@ static void test_value_quantities(void **state) {
   }
   kin_quantity quantity;
   assert_int_equal(kin_value_quantity(of("'1x'"), &quantity), KIN_EUNEXPECTED);
+  /* Of 256 bytes with escapes, and of six more. */
+  char escaped[2 + 43 * 6 + 1] = "'1000";
+  for (size_t at = 5; at < 257; at += 6) {
+    memcpy(escaped + at, "\\u0030", 6);
+  }
+  strcpy(escaped + 257, "'");
+  assert_int_equal(kin_value_quantity(of(escaped), &quantity), 0);
+  strcpy(escaped + 257, "0'");
+  assert_int_equal(kin_value_quantity(of(escaped), &quantity), KIN_EUNEXPECTED);
   assert_int_equal(kin_value_quantity(of("''"), &quantity), KIN_EUNEXPECTED);
   assert_int_equal(kin_value_quantity(of("'1e99'"), &quantity), KIN_ETOOBIG);
   assert_int_equal(kin_value_quantity(of("1."), &quantity), KIN_EJSON);
