@@ -51,7 +51,7 @@ KIN_EXTERN int kin_selector_nothing(kin_selector **out,
 KIN_EXTERN void kin_selector_free(kin_selector *selector);
 
 /** Returns whether all requirements hold. NULL matches everything. Never
- * allocates. Cost: O(bytes of the labels) for each requirement. */
+ * allocates. Cost: O(bytes of the labels + values) for each requirement. */
 KIN_EXTERN bool kin_selector_matches(const kin_selector *selector,
                                      const kin_object *object);
 

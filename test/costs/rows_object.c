@@ -142,6 +142,25 @@ static void matches_requirements(size_t n) {
   matches(n, 4);
 }
 
+/* One requirement that names many values, none of them the label's. */
+static void matches_values(size_t n) {
+  size_t size = n * 8 + 16;
+  char *text = cost_text(size);
+  size_t used = (size_t)snprintf(text, size, "l0 notin (");
+  for (size_t i = 0; i < n; i++) {
+    used += (size_t)snprintf(text + used, size - used, "%s%zu",
+                             i > 0 ? "," : "", i);
+  }
+  snprintf(text + used, size - used, ")");
+  kin_selector *selector;
+  cost_must(kin_selector_parse(&selector, cost_memory(), text));
+  free(text);
+  kin_object *object = cost_labelled_object(4);
+  COST(cost_assert(kin_selector_matches(selector, object)));
+  kin_object_unref(object);
+  kin_selector_free(selector);
+}
+
 static void matches_big(size_t n) {
   kin_selector *selector = selector_of(4);
   kin_object *object = cost_big_object(n);
@@ -224,9 +243,11 @@ const cost_row cost_rows_object[] = {
      view_string, COST_BYTES},
     {"kin_selector_parse", "O(length)", "requirements", COST_LINEAR,
      selector_parse},
-    {"kin_selector_matches", "O(bytes of the labels)", "labels", COST_LINEAR,
-     matches_labels},
-    {"kin_selector_matches", "O(bytes of the labels)", "requirements",
+    {"kin_selector_matches", "O(bytes of the labels + values)", "labels",
+     COST_LINEAR, matches_labels},
+    {"kin_selector_matches", "O(bytes of the labels + values)", "values",
+     COST_LINEAR, matches_values},
+    {"kin_selector_matches", "O(bytes of the labels + values)", "requirements",
      COST_LINEAR, matches_requirements},
     {"kin_selector_matches", NULL, BYTES, COST_ONE, matches_big, COST_BYTES},
     {"kin_object_builder_new", "O(1)", BYTES, COST_ONE, builder_new,
