@@ -128,12 +128,14 @@ static int digest_of(const kin__list_check *check, const kin_object *object,
   uint64_t digest = bare_digest(check, object);
   if (check->transform.cb != NULL && !kin_object_is_key_only(object)) {
     kin_str text;
-    if (kin__object_text(object, &text) != 0) {
+    void *block;
+    if (kin__object_open_text(object, &text, &block) != 0) {
       return KIN_ENOMEM;
     }
     digest ^= kin__hash(&check->of.store->seed, without_type(text)) *
                   UINT64_C(0x9e3779b97f4a7c15)
               << 1;
+    kin__object_close_text(object, block);
   }
   *result = digest;
   return 0;

@@ -17,7 +17,7 @@
 #include "informer/compact_list.h"
 #include "informer/scope.h"
 #include "object/packed.h"
-#include "support/informer_world.h"
+#include "support/check_world.h"
 
 #define OBJECTS 20 /* five batches of four: one more than there are */
 #define WORKS_MAX 16
@@ -375,6 +375,62 @@ static void test_memory_runs_out(void **state) {
   assert_true(failed > 20);
 }
 
+/* --- The check of lists --------------------------------------------------- */
+
+static int keep_all(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)in;
+  (void)out;
+  (void)data;
+  return 0;
+}
+
+static void stream_objects(check_world *c, int first_version, const char *end) {
+  (void)script_expect(&c->w.script, "sendInitialEvents");
+  script_head(&c->w.script, "sendInitialEvents", 200);
+  for (int i = 0; i < OBJECTS; i++) {
+    char frame[1024];
+    int length = snprintf(
+        frame, sizeof frame,
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+        "\"namespace\":\"ns\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"},"
+        "\"spec\":{\"text\":\"%0*d\"}}}\n",
+        i, i, first_version + i, 500, 7);
+    script_body(&c->w.script, "sendInitialEvents", frame, (size_t)length);
+  }
+  script_body(&c->w.script, "sendInitialEvents", end, strlen(end));
+}
+
+/* WL-12: the texts of compact objects are compared with those of a list, also
+ * when no further text may be kept. */
+static void test_check_needs_no_texts(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  c.w.script.env.compact_samples = 4;
+  c.w.script.env.check_watch_lists = false;
+  c.options.compact = KIN_COMPACT_FAST;
+  c.options.transform = keep_all;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  for (int version = 10; version <= 50; version += 40) {
+    stream_objects(&c, version, version == 10 ? CK_END("30") : CK_END("70"));
+    script_expire(&c.w.script, "sendInitialEvents");
+    script_advance(&c.w.script, 60000);
+  }
+  assert_int_equal(count_packed(&c.w), OBJECTS);
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(c.w.informer), "ns/p0");
+  kin__packing *packing = kin__dictionary_packing(
+      *(kin__dictionary *const *)(const void *)kin__object_body(object).data);
+  kin__inflated *most = kin__inflated_new(packing, KIN__INFLATED_MAX_BYTES);
+  assert_non_null(most);
+  c.w.script.env.check_watch_lists = true;
+  stream_objects(&c, 50, CK_END("71"));
+  assert_true(ck_is_asked(&c));
+  assert_int_equal(count_packed(&c.w), OBJECTS);
+  kin__inflated_free(packing, most);
+  iw_finish(&c.w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_waits_for_its_batches),
@@ -388,6 +444,7 @@ int main(void) {
       cmocka_unit_test(test_removed_scope_at_any_moment),
       cmocka_unit_test(test_changed_while_packed),
       cmocka_unit_test(test_memory_runs_out),
+      cmocka_unit_test(test_check_needs_no_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
