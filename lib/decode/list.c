@@ -129,6 +129,10 @@ static int check_kind(kin_str kind) {
 
 static int on_string(kin__list_decoder *d) {
   kin_str text = d->cursor.text;
+  /* A continue token that ends early would look like the last page's. */
+  if (text.length > 0 && memchr(text.data, '\0', text.length) != NULL) {
+    return KIN_EUNEXPECTED;
+  }
   switch (d->member) {
   case KIND:
     return check_kind(text);

@@ -41,8 +41,9 @@ void kin__list_decoder_reset(kin__list_decoder *decoder);
  *
  * Errors: KIN_EJSON, KIN_ETOOBIG (the list's own strings, or an item over
  * max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an array, or
- * occurs twice; an item is not an object; or kind is Table or Status), KIN_EKEY
- * (see sink->bad, if that is NULL), KIN_ENOMEM, and the sink's. */
+ * occurs twice; an item is not an object; kind is Table or Status; or a string
+ * of the list's own contains a NUL), KIN_EKEY (see sink->bad, if that is NULL),
+ * KIN_ENOMEM, and the sink's. */
 int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
                             size_t length);
 

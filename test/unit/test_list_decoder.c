@@ -61,6 +61,13 @@ static const struct {
     {LIST("[],\"kind\":\"Table\""), KIN_EUNEXPECTED},
     {"{\"kind\":\"Table\",\"metadata\":{},\"rows\":[]}", KIN_EUNEXPECTED},
     {"{\"kind\":\"Status\",\"metadata\":{},\"items\":[]}", KIN_EUNEXPECTED},
+    {"{\"metadata\":{\"continue\":\"\\u0000a\"},\"items\":[]}",
+     KIN_EUNEXPECTED},
+    {"{\"metadata\":{\"continue\":\"a\\u0000\"},\"items\":[]}",
+     KIN_EUNEXPECTED},
+    {"{\"metadata\":{\"resourceVersion\":\"7\\u0000\"},\"items\":[]}",
+     KIN_EUNEXPECTED},
+    {"{\"metadata\":{\"x\":\"\\u0000\"},\"y\":\"\\u0000\",\"items\":[]}", 0},
 
     {LIST("[{}]"), KIN_EKEY},
     {LIST("[{\"metadata\":null}]"), KIN_EKEY},
