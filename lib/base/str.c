@@ -31,7 +31,24 @@ kin_str kin__str_trim(kin_str s) {
   return s;
 }
 
+kin_str kin__str_cut(kin_str s, size_t max) {
+  s.length = s.length < max ? s.length : max;
+  for (size_t behind = 1; behind < 4 && behind <= s.length; behind++) {
+    unsigned char c = (unsigned char)s.data[s.length - behind];
+    if (c >= 0xc0) {
+      size_t whole = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+      s.length -= behind < whole ? behind : 0;
+      break;
+    }
+    if (c < 0x80) {
+      break;
+    }
+  }
+  return s;
+}
+
 void kin__put_on_one_line(char *text) {
+  text[kin__str_cut(kin__cstr(text), SIZE_MAX).length] = '\0';
   for (char *c = text; *c != '\0'; c++) {
     bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
     *c = is_control ? ' ' : *c;

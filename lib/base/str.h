@@ -55,8 +55,13 @@ static inline bool kin__str_equal(kin_str a, kin_str b) {
 /* ASCII case-insensitive, without regard to the locale. */
 bool kin__str_equal_nocase(kin_str a, kin_str b);
 
-/* Replaces each control character by a blank. */
+/* Replaces each control character by a blank. The text may have been cut to fit
+ * its buffer: half a character of UTF-8 at the end is dropped. */
 void kin__put_on_one_line(char *text);
+
+/* The begin of `s`, of at most `max` bytes, without half a character of UTF-8 at
+ * the end. */
+kin_str kin__str_cut(kin_str s, size_t max);
 
 /* Without the white space of ASCII at both ends. */
 kin_str kin__str_trim(kin_str s);

@@ -56,26 +56,15 @@ bool kin__status_is_internal(const kin__status *status) {
   return kin__status_has_reason(status, "InternalError", 500);
 }
 
-static bool is_continuation(char c) {
-  return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* Copies a server's text for people: cut at a character's boundary to fit, on
  * one line, without blanks around it. */
 static void copy_text(char *to, size_t size, kin_str text) {
-  text = kin__str_trim(text);
-  size_t length = text.length;
-  if (length > size - 1) {
-    length = size - 1;
-    while (length > 0 && is_continuation(text.data[length])) {
-      length--;
-    }
-  }
-  for (size_t i = 0; i < length; i++) {
+  text = kin__str_cut(kin__str_trim(text), size - 1);
+  for (size_t i = 0; i < text.length; i++) {
     unsigned char c = (unsigned char)text.data[i];
     to[i] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
   }
-  to[length] = '\0';
+  to[text.length] = '\0';
 }
 
 static bool contains(kin_str text, kin_str part) {

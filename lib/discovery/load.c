@@ -57,6 +57,7 @@ static void take_failure(kin__load_failure *failure,
                                  .status = response->status};
   snprintf(failure->message, sizeof failure->message, "%.*s",
            (int)sizeof failure->message - 1, response->message);
+  kin__put_on_one_line(failure->message);
 }
 
 /* A lack of memory, and the end of the client, end the whole load. */

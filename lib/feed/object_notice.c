@@ -138,13 +138,11 @@ static void note(kin_feed *feed, kin__failure *failure) {
 
 /* "ns/name", as far as known, cut. */
 static void show_key(char *to, size_t size, const kin__object_parts *parts) {
-  kin_str namespace_ = parts->namespace_;
-  kin_str name = parts->name;
-  snprintf(to, size, "%.*s%s%.*s",
-           (int)(namespace_.length < MAX_SHOWN ? namespace_.length : MAX_SHOWN),
+  kin_str namespace_ = kin__str_cut(parts->namespace_, MAX_SHOWN);
+  kin_str name = kin__str_cut(parts->name, MAX_SHOWN);
+  snprintf(to, size, "%.*s%s%.*s", (int)namespace_.length,
            namespace_.length > 0 ? namespace_.data : "",
-           namespace_.length > 0 ? "/" : "",
-           (int)(name.length < MAX_SHOWN ? name.length : MAX_SHOWN),
+           namespace_.length > 0 ? "/" : "", (int)name.length,
            name.length > 0 ? name.data : "");
 }
 
@@ -194,11 +192,10 @@ int kin__feed_bad_object(kin_feed *feed, int code,
   char key[2 * MAX_SHOWN + 2];
   kin__feed_describe(feed, what, sizeof what);
   show_key(key, sizeof key, identity);
-  kin_str uid = identity->uid;
+  kin_str uid = kin__str_cut(identity->uid, 64);
   snprintf(failure.message, sizeof failure.message,
            "%.64s: skipped an object, key \"%s\", uid \"%.*s\": %s", what, key,
-           (int)(uid.length < 64 ? uid.length : 64),
-           uid.length > 0 ? uid.data : "", kin_strerror(code));
+           (int)uid.length, uid.length > 0 ? uid.data : "", kin_strerror(code));
   note(feed, &failure);
   return 0;
 }

@@ -70,6 +70,7 @@ void kin__failure_from_status(kin__failure *failure, const kin__status *status,
   snprintf(failure->reason, sizeof failure->reason, "%s", status->reason);
   snprintf(failure->message, sizeof failure->message, "%s: %s", what,
            status->message[0] != '\0' ? status->message : status->reason);
+  kin__put_on_one_line(failure->message);
 }
 
 static kin_error_class class_of_code(int code) {

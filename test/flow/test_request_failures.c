@@ -105,6 +105,27 @@ static void test_retries_are_bounded(void **state) {
   }
 }
 
+/* RR-08. The message of the try before is cut, but not within a character. */
+static void test_long_messages(void **state) {
+  (void)state;
+  for (size_t shift = 0; shift < 2; shift++) {
+    char body[600] = "x";
+    for (size_t at = shift; at < 500; at += 2) {
+      memcpy(body + at, "\xc3\xa9", 3);
+    }
+    request_world w;
+    qw_begin(&w, KIN_VERB_GET);
+    qw_put_off(&w, 429, 1, body);
+    qw_pass(&w, 1000);
+    qw_answer(&w, 404, QW_STATUS(404, "NotFound", ""));
+    qw_expect(&w, KIN_ENOENT, 404, KIN_REASON_NOT_FOUND);
+    size_t length = strlen(w.message);
+    assert_true(length > 383);
+    assert_memory_equal(w.message + length - 2, "\xc3\xa9", 2);
+    qw_finish(&w);
+  }
+}
+
 static void test_fewer_retries(void **state) {
   (void)state;
   for (uint32_t max = 0; max < 3; max++) {
@@ -560,6 +581,7 @@ int main(void) {
       cmocka_unit_test(test_put_off),
       cmocka_unit_test(test_final_answers),
       cmocka_unit_test(test_retries_are_bounded),
+      cmocka_unit_test(test_long_messages),
       cmocka_unit_test(test_fewer_retries),
       cmocka_unit_test(test_answers_of_the_program),
       cmocka_unit_test(test_retries_without_on_error),

@@ -280,6 +280,25 @@ static void test_log_is_one_line(void **state) {
   assert_string_equal(problem, logged.line);
 }
 
+/* Half a character at the end is dropped; a whole one, and bytes that begin
+ * none, stay. */
+static void test_str_cut(void **state) {
+  (void)state;
+  static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z";
+  static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+  for (size_t max = 0; max < sizeof kept / sizeof *kept; max++) {
+    kin_str cut = kin__str_cut(kin__cstr(text), max);
+    assert_ptr_equal(cut.data, text);
+    assert_int_equal(cut.length, kept[max]);
+  }
+  assert_int_equal(kin__str_cut(kin__str("\x80\x80", 2), 9).length, 2);
+  assert_int_equal(kin__str_cut(kin__str("z\x80\x80\x80\x80", 5), 5).length, 5);
+  assert_int_equal(kin__str_cut(kin__str(NULL, 0), 5).length, 0);
+  char line[] = "a\n\xe2\x82";
+  kin__put_on_one_line(line);
+  assert_string_equal(line, "a ");
+}
+
 static void test_error_names_and_texts(void **state) {
   (void)state;
   assert_string_equal(kin_err_name(0), "OK");
@@ -336,6 +355,7 @@ int main(void) {
       cmocka_unit_test(test_str_copies),
       cmocka_unit_test(test_str_is_printed),
       cmocka_unit_test(test_str_to_u64),
+      cmocka_unit_test(test_str_cut),
       cmocka_unit_test(test_alloc_refuses_overflow),
       cmocka_unit_test(test_alloc_copies),
       cmocka_unit_test(test_alloc_array_may_become_empty),

@@ -156,6 +156,30 @@ static void test_text_is_cut(void **state) {
   assert_int_equal(strlen(failure.message), sizeof failure.message - 1);
 }
 
+/* A message that is cut ends in a whole character. */
+static void test_text_is_cut_between_characters(void **state) {
+  (void)state;
+  char text[600] = "";
+  for (int i = 0; i < 255; i++) {
+    memcpy(text + 2 * i, "\xc3\xa9", 3);
+  }
+  for (size_t length = 180; length < 182; length++) {
+    char what[200];
+    memset(what, 'w', length);
+    what[length] = '\0';
+    kin__status status;
+    kin__failure failure;
+    kin__status_from_response(&status, 503, kin__cstr(text));
+    kin__failure_from_status(&failure, &status, -1, what);
+    size_t kept = strlen(failure.message);
+    assert_int_equal(kept, length % 2 == 0 ? 638 : 639);
+    assert_memory_equal(failure.message + kept - 2, "\xc3\xa9", 2);
+    kin__failure_from_code(&failure, KIN_EKEY, what, text);
+    kept = strlen(failure.message);
+    assert_memory_equal(failure.message + kept - 2, "\xc3\xa9", 2);
+  }
+}
+
 /* RE-02: a Status in the body without a code has that of its response, also
  * when it is asked whether the version has expired. */
 static void test_code_of_the_response(void **state) {
@@ -276,6 +300,7 @@ int main(void) {
       cmocka_unit_test(test_class_of_reason_and_code),
       cmocka_unit_test(test_bare_codes),
       cmocka_unit_test(test_text_is_cut),
+      cmocka_unit_test(test_text_is_cut_between_characters),
       cmocka_unit_test(test_code_of_the_response),
       cmocka_unit_test(test_retry_after),
       cmocka_unit_test(test_class_of_code),
