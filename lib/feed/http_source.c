@@ -233,9 +233,9 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
     return;
   }
   if (source->http_status != 200) {
-    /* Without memory the message is cut. */
-    (void)keep_error_body(source, bytes, length);
-    if (source->pending->error_body.length == MAX_ERROR_BODY) {
+    /* Without memory the body ends here: a later piece would close the gap. */
+    if (keep_error_body(source, bytes, length) != 0 ||
+        source->pending->error_body.length == MAX_ERROR_BODY) {
       break_error_response(source);
     }
     return;

@@ -377,12 +377,12 @@ static void refuse_body(kin_request *request, int code) {
               code == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_DECODE, reason);
 }
 
-/* Without memory the message is cut. */
+/* Without memory the body ends here: a later piece would close the gap. */
 static void take_error_body(kin_request *request, const char *bytes,
                             size_t length) {
   size_t room = KIN__ANSWER_MAX_ERROR_BODY - request->body.length;
-  (void)take_body(request, bytes, length < room ? length : room);
-  if (length >= room) {
+  if (take_body(request, bytes, length < room ? length : room) != 0 ||
+      length >= room) {
     take_answer(request);
   }
 }

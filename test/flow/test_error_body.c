@@ -67,6 +67,24 @@ static void test_flood(void **state) {
   recover(&w);
 }
 
+/* A piece that finds no memory ends the body: the message is that of the pieces
+ * before. */
+static void test_without_memory(void **state) {
+  (void)state;
+  static char piece[300]; /* more than the first piece made room for */
+  memset(piece, 'x', sizeof piece);
+  iw_world w;
+  iw_open_objects(&w, 0);
+  assert_true(script_head(&w.script, "pods", 500));
+  assert_true(script_body(&w.script, "pods", "do not delete ", 14));
+  w.memory.fail_at = w.memory.calls + 1;
+  assert_false(script_body(&w.script, "pods", piece, sizeof piece));
+  expect_told(&w, 1, 500);
+  assert_non_null(strstr(w.last_message, ": do not delete"));
+  assert_null(strstr(w.last_message, "xxx"));
+  recover(&w);
+}
+
 /* One that is closed before the body ends leaves no timer. */
 static void test_closed(void **state) {
   (void)state;
@@ -81,6 +99,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_trickled),
       cmocka_unit_test(test_flood),
+      cmocka_unit_test(test_without_memory),
       cmocka_unit_test(test_closed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,6 +290,24 @@ static void test_endless_error_body(void **state) {
   qw_finish(&w);
 }
 
+/* An error's body of which a piece finds no memory ends before that piece. */
+static void test_error_body_without_memory(void **state) {
+  (void)state;
+  request_world w;
+  qw_begin(&w, KIN_VERB_GET);
+  script_request *sent = qw_open_try(&w);
+  assert_true(script_request_head(sent, 403));
+  assert_true(script_request_body(sent, "do not delete ", 14));
+  size_t more = 300; /* than the first piece made room for */
+  char piece[300];
+  memset(piece, 'x', more);
+  w.vh.memory.fail_at = w.vh.memory.calls + 1;
+  assert_false(script_request_body(sent, piece, more));
+  qw_expect(&w, KIN_ESTATUS, 403, KIN_REASON_FORBIDDEN);
+  assert_string_equal(w.body, "do not delete ");
+  qw_finish(&w);
+}
+
 /* An error's body that does not end in 10 s is taken as it is. */
 static void test_slow_error_body(void **state) {
   (void)state;
@@ -590,6 +608,7 @@ int main(void) {
       cmocka_unit_test(test_broken_body),
       cmocka_unit_test(test_size_of_bodies),
       cmocka_unit_test(test_endless_error_body),
+      cmocka_unit_test(test_error_body_without_memory),
       cmocka_unit_test(test_slow_error_body),
       cmocka_unit_test(test_timeout_in_error_body),
       cmocka_unit_test(test_cut_error_body),
