@@ -103,10 +103,24 @@ static void finish(kin_request *request) {
   kin__env_defer(env, &request->step);
 }
 
+/* Of the last try only its message is kept. */
+static void forget_try(kin_request *request) {
+  snprintf(request->previous, sizeof request->previous, "%.*s",
+           (int)sizeof request->previous - 1, request->failure.message);
+  request->http_status = 0;
+  request->retry_after_s = -1;
+  request->content_type[0] = '\0';
+  request->etag[0] = '\0';
+  kin__buf_reset(&request->body, 0);
+}
+
 /* Ends the request without an answer. */
 static void finish_with(kin_request *request, int code,
                         kin_error_class error_class, const char *reason) {
   kin__failure *failure = &request->failure;
+  if (request->state == WAITING) {
+    forget_try(request);
+  }
   char what[WHAT_SIZE];
   describe(request, what);
   *failure = (kin__failure){
@@ -257,25 +271,16 @@ static void wait_for_next(kin_request *request, uint64_t wait_ms) {
   uint64_t now_ms = kin__env_now_ms(env_of(request));
   uint64_t left_ms =
       request->deadline_ms > now_ms ? request->deadline_ms - now_ms : 0;
-  if (request->retries >= request->max_retries || wait_ms >= left_ms) {
-    finish(request);
+  bool may_wait = request->retries < request->max_retries && wait_ms < left_ms;
+  if (may_wait && !ask_program(request, &wait_ms)) {
     return;
   }
-  if (!ask_program(request, &wait_ms)) {
-    return;
-  }
-  if (wait_ms >= left_ms) {
+  if (!may_wait || wait_ms >= left_ms) {
     finish(request);
     return;
   }
   request->retries++;
-  snprintf(request->previous, sizeof request->previous, "%.*s",
-           (int)sizeof request->previous - 1, request->failure.message);
-  request->http_status = 0;
-  request->retry_after_s = -1;
-  request->content_type[0] = '\0';
-  request->etag[0] = '\0';
-  kin__buf_reset(&request->body, 0);
+  forget_try(request);
   kin__timer_start(env_of(request)->timers, &request->timer, now_ms + wait_ms);
 }
 
@@ -335,11 +340,10 @@ static void on_deadline(kin__timer *timer) {
 
 static void on_head(void *ctx, const kin__response_head *head) {
   kin_request *request = ctx;
-  kin_str type = head->content_type;
   request->http_status = head->status;
   request->retry_after_s = head->retry_after_s;
   snprintf(request->content_type, sizeof request->content_type, KIN_STR_FORMAT,
-           KIN_STR_ARG(type));
+           KIN_STR_ARG(head->content_type));
   snprintf(request->etag, sizeof request->etag, KIN_STR_FORMAT,
            KIN_STR_ARG(head->etag));
   bool is_encoded = !head->is_identity && request->verb != KIN_VERB_HEAD;

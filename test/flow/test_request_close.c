@@ -140,6 +140,32 @@ static void test_cancel_between_tries(void **state) {
   qw_finish(&w);
 }
 
+static void cancel_or_close(request_world *w) {
+  if (w->results == 0 && w->how == 0) {
+    assert_int_equal(kin_request_cancel(w->request, UV_ECANCELED), 0);
+  } else if (w->results == 0) {
+    vh_close(&w->vh);
+  }
+}
+
+/* The same when on_error ends the request, before the wait has begun. */
+static void test_end_in_on_error(void **state) {
+  (void)state;
+  for (int how = 0; how < 2; how++) {
+    request_world w;
+    qw_begin(&w, KIN_VERB_UPDATE);
+    w.how = how;
+    w.then = cancel_or_close;
+    qw_put_off(&w, 503, 3, "busy");
+    qw_expect(&w, how == 0 ? UV_ECANCELED : KIN_ECLOSED, 0, KIN_REASON_NONE);
+    assert_int_equal(w.failures, 1);
+    assert_int_equal(w.body_length, 0);
+    assert_string_equal(w.content_type, "");
+    assert_non_null(strstr(w.message, "busy"));
+    qw_finish(&w);
+  }
+}
+
 /* The code is the program's, and must be an error. */
 static void test_cancel_codes(void **state) {
   (void)state;
@@ -318,6 +344,7 @@ int main(void) {
       cmocka_unit_test(test_cancel_in_each_state),
       cmocka_unit_test(test_close_in_each_state),
       cmocka_unit_test(test_cancel_between_tries),
+      cmocka_unit_test(test_end_in_on_error),
       cmocka_unit_test(test_cancel_codes),
       cmocka_unit_test(test_start_on_a_closing_client),
       cmocka_unit_test(test_act_in_each_callback),
