@@ -41,6 +41,7 @@ set(kinformer_sources
   lib/object/builder_make.c
   lib/object/edit.c
   lib/object/edit_path.c
+  lib/object/edit_write.c
   lib/object/json.c
   lib/object/key.c
   lib/object/mutation_part.c

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tree: how it grows and is written. edit_path.c walks the tree along
- * pointers.
+/* The tree: how it grows. edit_path.c walks the tree along pointers, and
+ * edit_write.c writes it.
  *
  * A node is a value. It begins as a slice of the text. It is split only when
  * one of its children is looked up, and only up to that child. So an edit reads
@@ -9,9 +9,15 @@
  * copied in one piece. The end of a container is not searched before its next
  * sibling is needed, so nothing is read twice on the way down.
  *
+ * A node takes more memory than many a value. So a walk joins the small
+ * children that it passes unchanged to runs, and takes them off again when they
+ * are passed once more. Nodes are left for children that are longer than a node,
+ * and for those that have changed.
+ *
  * Invariants:
  *  - a node with split > 0 is a container. Its children are those found in
- *    text[0, split), without the removed ones, and those that were added;
+ *    text[0, split), without the removed ones, and those that were added. A run
+ *    stands for at least one of those found;
  *  - children are added only when is_split_whole, and then none is open;
  *  - head and text of a child that was split off adjoin; so do its neighbours
  *    but for white space and a comma. So the writer joins adjacent runs and
@@ -46,6 +52,7 @@ typedef kin__edit_node node;
 
 void kin__edit_init(kin__edit *edit, const kin_allocator *allocator) {
   *edit = (kin__edit){.allocator = allocator, .scanner = kin__scanner_best()};
+  kin__buf_init(&edit->name, allocator, SIZE_MAX);
 }
 
 /* Frees all chunks but the last, which is the oldest and of the usual size. */
@@ -63,7 +70,9 @@ void kin__edit_reset(kin__edit *edit) {
     edit->chunks->used = 0;
   }
   edit->root = NULL;
+  edit->spare = NULL;
   edit->is_changed = false;
+  kin__buf_reset(&edit->name, 0);
 }
 
 void kin__edit_finish(kin__edit *edit) {
@@ -71,6 +80,7 @@ void kin__edit_finish(kin__edit *edit) {
   kin__free(edit->allocator, edit->chunks);
   edit->chunks = NULL;
   edit->root = NULL;
+  kin__buf_finish(&edit->name);
 }
 
 static chunk *add_chunk(kin__edit *edit, size_t size) {
@@ -109,11 +119,33 @@ kin_str kin__edit_quote(kin__edit *edit, kin_str plain) {
 }
 
 static node *new_node(kin__edit *edit, node *parent, kin_str text) {
-  node *n = kin__edit_alloc(edit, sizeof *n);
+  node *n = edit->spare;
+  if (n != NULL) {
+    edit->spare = n->next;
+  } else {
+    n = kin__edit_alloc(edit, sizeof *n);
+  }
   if (n != NULL) {
     *n = (node){.parent = parent, .text = text};
   }
   return n;
+}
+
+static void recycle_children(kin__edit *edit, node *n);
+
+static void recycle(kin__edit *edit, node *n) {
+  recycle_children(edit, n);
+  n->next = edit->spare;
+  edit->spare = n;
+}
+
+/* Recursion is as deep as the longest pointer. */
+static void recycle_children(kin__edit *edit, node *n) {
+  while (n->children != NULL) {
+    node *child = n->children;
+    n->children = child->next;
+    recycle(edit, child);
+  }
 }
 
 int kin__edit_begin(kin__edit *edit, kin_str text) {
@@ -168,27 +200,18 @@ bool kin__edit_is_array(const node *n) {
 }
 
 /* Sets head and name of the member that begins at `at`. Returns the offset of
- * its value. Errors: KIN_EJSON, KIN_ENOMEM. */
-static int read_head(kin__edit *edit, kin_str text, size_t at, node *member,
-                     size_t *value) {
+ * its value, or 0. */
+static size_t read_head(const kin__edit *edit, kin_str text, size_t at,
+                        node *member) {
   size_t end = kin__str_byte(text, at) == '"' ? skip_string(edit, text, at) : 0;
   size_t colon = end > 0 ? kin__text_skip_space(text, end) : 0;
   if (end == 0 || kin__str_byte(text, colon) != ':') {
-    return KIN_EJSON;
-  }
-  *value = kin__text_skip_space(text, colon + 1);
-  member->head = kin__str(text.data + at, *value - at);
-  member->name = kin__str(text.data + at + 1, end - at - 2);
-  if (!kin__text_is_escaped(member->name)) {
     return 0;
   }
-  kin_str raw = member->name;
-  char *name = kin__edit_alloc(edit, raw.length);
-  if (name == NULL) {
-    return KIN_ENOMEM;
-  }
-  member->name.data = name;
-  return kin__text_unescape(name, &member->name.length, raw);
+  size_t value = kin__text_skip_space(text, colon + 1);
+  member->head = kin__str(text.data + at, value - at);
+  member->name = kin__str(text.data + at + 1, end - at - 2);
+  return value;
 }
 
 int kin__edit_close(kin__edit *edit, node *n) {
@@ -259,7 +282,9 @@ static int take_value(kin__edit *edit, node *n, size_t at, node *child) {
   return end > 0 ? 0 : KIN_EJSON;
 }
 
-int kin__edit_split(kin__edit *edit, node *n, node **child) {
+/* Splits off one more child. *child gets NULL if there is none or the value is
+ * no container. */
+static int split(kin__edit *edit, node *n, node **child) {
   size_t at;
   *child = NULL;
   if (n->is_split_whole ||
@@ -276,15 +301,146 @@ int kin__edit_split(kin__edit *edit, node *n, node **child) {
     return KIN_ENOMEM;
   }
   if (kin__edit_is_object(n)) {
-    err = read_head(edit, n->text, at, made, &at);
+    at = read_head(edit, n->text, at, made);
   }
-  if (err == 0) {
-    err = take_value(edit, n, at, made);
-  }
+  err = at > 0 ? take_value(edit, n, at, made) : KIN_EJSON;
   if (err == 0) {
     *tail = made;
     n->tail = &made->next;
     *child = made;
+  }
+  return err;
+}
+
+/* Walking. */
+
+/* Takes the first child off the run that is next. The run's last child takes the
+ * run's node. */
+static int take_off_run(kin__edit *edit, kin__edit_walk *w) {
+  node *run = *w->link;
+  kin_str text = run->text;
+  node child = {.next = run->next};
+  size_t at =
+      kin__edit_is_object(w->parent) ? read_head(edit, text, 0, &child) : 0;
+  size_t end = kin__text_skip(text, at);
+  if (end == 0) {
+    return KIN_EJSON;
+  }
+  node *made = run;
+  if (end < text.length) {
+    made = new_node(edit, w->parent, text);
+    if (made == NULL) {
+      return KIN_ENOMEM;
+    }
+    size_t comma = kin__text_skip_space(text, end);
+    run->text = kin__str_from(text, kin__text_skip_space(text, comma + 1));
+    *w->link = made;
+    child.next = run;
+  }
+  child.parent = w->parent;
+  child.text = kin__str(text.data + at, end - at);
+  *made = child;
+  return 0;
+}
+
+/* Whether the closed child is worth no node: nothing in it has changed, so all
+ * its children are one run, or none was looked at. */
+static bool is_idle(const node *n) {
+  const node *c = n->children;
+  return !n->is_changed && !n->is_kept &&
+         (size_t)(kin__edit_end(n) - kin__edit_first(n)) <= sizeof *n &&
+         (c == NULL || (c->is_run && c->next == NULL));
+}
+
+/* Whether the child follows the run in the text, with nothing but a comma and
+ * white space between them. */
+static bool follows(kin_str text, const node *run, const node *child) {
+  size_t at =
+      kin__text_skip_space(text, (size_t)(kin__edit_end(run) - text.data));
+  return kin__str_byte(text, at) == ',' &&
+         text.data + kin__text_skip_space(text, at + 1) ==
+             kin__edit_first(child);
+}
+
+static void unlink_child(kin__edit *edit, kin__edit_walk *w) {
+  *w->link = w->child->next;
+  if (*w->link == NULL) {
+    w->parent->tail = w->link;
+  }
+  recycle(edit, w->child);
+}
+
+/* Steps over the current child. */
+static int pass(kin__edit *edit, kin__edit_walk *w) {
+  node *c = w->child;
+  int err = kin__edit_close(edit, c);
+  if (err != 0) {
+    return err;
+  }
+  bool is_part = is_idle(c);
+  node *run = w->before;
+  if (is_part && run != NULL && run->is_run &&
+      follows(w->parent->text, run, c)) {
+    run->text.length = (size_t)(kin__edit_end(c) - run->text.data);
+    unlink_child(edit, w);
+    return 0;
+  }
+  if (is_part) {
+    recycle_children(edit, c);
+    kin_str text = kin__str(kin__edit_first(c),
+                            (size_t)(kin__edit_end(c) - kin__edit_first(c)));
+    *c = (node){
+        .parent = c->parent, .next = c->next, .text = text, .is_run = true};
+  }
+  w->before = c;
+  w->link = &c->next;
+  return 0;
+}
+
+kin__edit_walk kin__edit_walk_of(node *parent) {
+  return (kin__edit_walk){.parent = parent, .link = &parent->children};
+}
+
+static int read_name(kin__edit *edit, kin__edit_walk *w) {
+  w->name = w->child->name;
+  if (!kin__text_is_escaped(w->name)) {
+    return 0;
+  }
+  edit->name.length = 0;
+  int err = kin__buf_reserve(&edit->name, w->name.length);
+  if (err == 0) {
+    err = kin__text_unescape(edit->name.data, &w->name.length, w->name);
+    w->name.data = edit->name.data;
+  }
+  return err;
+}
+
+int kin__edit_walk_next(kin__edit *edit, kin__edit_walk *w) {
+  int err = 0;
+  if (w->child != NULL) {
+    err = pass(edit, w);
+    w->index++;
+    w->child = NULL;
+  }
+  node *next = *w->link;
+  if (err == 0 && next == NULL) {
+    err = split(edit, w->parent, &next);
+  } else if (err == 0 && next->is_run) {
+    err = take_off_run(edit, w);
+    next = *w->link;
+  }
+  w->child = err == 0 ? next : NULL;
+  return w->child != NULL ? read_name(edit, w) : err;
+}
+
+int kin__edit_walk_remove(kin__edit *edit, kin__edit_walk *w) {
+  int err = kin__edit_close(edit, w->child);
+  if (err == 0) {
+    unlink_child(edit, w);
+    w->child = NULL;
+    w->index++;
+    w->parent->is_changed = true;
+    edit->is_changed = true;
   }
   return err;
 }
@@ -294,16 +450,15 @@ int kin__edit_child(kin__edit *edit, node *n, kin_str name, node **child) {
   if (!kin__edit_is_object(n)) {
     return 0;
   }
-  for (node *c = n->children; c != NULL; c = c->next) {
-    if (kin__str_equal(c->name, name)) {
-      *child = c;
+  kin__edit_walk w = kin__edit_walk_of(n);
+  int err;
+  while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
+    if (kin__str_equal(w.name, name)) {
+      w.child->is_kept = true;
+      *child = w.child;
       return 0;
     }
   }
-  int err;
-  do {
-    err = kin__edit_split(edit, n, child);
-  } while (err == 0 && *child != NULL && !kin__str_equal((*child)->name, name));
   return err;
 }
 
@@ -319,6 +474,7 @@ int kin__edit_replace(kin__edit *edit, node *n, kin_str text) {
   n->children = NULL;
   n->split = 0;
   n->is_split_whole = false;
+  n->is_changed = true;
   edit->is_changed = true;
   return 0;
 }
@@ -331,112 +487,18 @@ node *kin__edit_append(kin__edit *edit, node *n, kin_str name, kin_str text) {
   if (kin__edit_is_object(n)) {
     size_t room = kin__text_quoted_bound(name.length);
     char *head = kin__edit_alloc(edit, room + 1);
-    char *plain = kin__edit_alloc(edit, name.length);
-    if (head == NULL || plain == NULL) {
+    if (head == NULL) {
       return NULL;
     }
     size_t length = kin__text_quote(head, name);
+    made->name = kin__str(head + 1, length - 2);
     head[length++] = ':';
     made->head = kin__str(head, length);
-    memcpy(plain, name.data, name.length);
-    made->name = kin__str(plain, name.length);
   }
+  made->is_changed = true;
+  n->is_changed = true;
   *n->tail = made;
   n->tail = &made->next;
   edit->is_changed = true;
   return made;
-}
-
-/* Writing. */
-
-/* A run of bytes that lie next to each other and wait to be copied. */
-typedef struct writer {
-  kin__buf *out;
-  kin__edit_places *places;
-  kin_str run;
-  int err;
-} writer;
-
-static void flush(writer *w) {
-  if (w->err == 0) {
-    w->err = kin__buf_append_str(w->out, w->run);
-  }
-}
-
-static void put(writer *w, const char *data, size_t length) {
-  if (length > 0 && data == w->run.data + w->run.length) {
-    w->run.length += length;
-  } else if (length > 0) {
-    flush(w);
-    w->run = kin__str(data, length);
-  }
-}
-
-static size_t position(const writer *w) {
-  return w->out->length + w->run.length;
-}
-
-static const char *begin_of(const node *n) {
-  return n->head.length > 0 ? n->head.data : n->text.data;
-}
-
-/* The comma before `c`. If the text's own comma lies between the run and `c`,
- * and nothing else does, that comma is used: the run goes on. */
-static void put_comma(writer *w, const node *parent, const node *c) {
-  uintptr_t text = (uintptr_t)parent->text.data;
-  uintptr_t end = (uintptr_t)w->run.data + w->run.length;
-  bool is_next = end >= text && end - text < parent->text.length &&
-                 (uintptr_t)begin_of(c) == end + 1 &&
-                 parent->text.data[end - text] == ',';
-  put(w, is_next ? w->run.data + w->run.length : ",", 1);
-}
-
-static void write_node(writer *w, const node *n);
-
-/* Writes the part that was not split, with the closing bracket. This part
- * begins with a comma, which is skipped if no child is before it. */
-static void write_rest(writer *w, const node *n, bool is_first) {
-  size_t at = n->split;
-  if (!n->is_split_whole && is_first) {
-    at = kin__text_skip_space(n->text, at);
-    at += kin__str_byte(n->text, at) == ',' ? 1 : 0;
-  }
-  put(w, n->text.data + at, n->text.length - at);
-}
-
-static void write_container(writer *w, const node *n) {
-  put(w, n->text.data, 1);
-  for (const node *c = n->children; c != NULL; c = c->next) {
-    if (c != n->children) {
-      put_comma(w, n, c);
-    }
-    put(w, c->head.data, c->head.length);
-    write_node(w, c);
-  }
-  if (n->open == NULL) {
-    write_rest(w, n, n->children == NULL);
-  }
-}
-
-/* Recursion is as deep as the longest pointer. */
-static void write_node(writer *w, const node *n) {
-  size_t begin = position(w);
-  if (n->split > 0) {
-    write_container(w, n);
-  } else {
-    put(w, n->text.data, n->text.length);
-  }
-  if (n->mark != KIN__EDIT_NO_MARK) {
-    w->places->begin[n->mark] = begin;
-    w->places->length[n->mark] = position(w) - begin;
-  }
-}
-
-int kin__edit_write(const kin__edit *edit, kin__buf *out,
-                    kin__edit_places *places) {
-  writer w = {.out = out, .places = places, .run = KIN__LIT("")};
-  *places = (kin__edit_places){{0}, {0}};
-  write_node(&w, edit->root);
-  flush(&w);
-  return w.err;
 }

@@ -38,21 +38,36 @@ typedef struct kin__edit_node {
   struct kin__edit_node *open;  /* the child whose end is not known, or NULL;
                                 * always the last child, and a container */
   kin_str head; /* a member's `"name":` as written, up to its value */
-  kin_str name; /* a member's name, unescaped */
+  kin_str name; /* a member's name as written, between the quotes */
   kin_str
       text; /* the value as it was before the split; if the end is not known, up
              * to the end of the parent's text */
   size_t split; /* bytes of text that became children; 0: not split */
   bool is_split_whole;
-  uint8_t mark; /* kin__edit_mark */
+  bool is_changed; /* the value or its children; not: values further below */
+  bool is_run;     /* no value: adjacent small siblings in `text`, which were
+                    * passed unchanged; nothing else is set */
+  bool is_kept;    /* never becomes part of a run */
+  uint8_t mark;    /* kin__edit_mark */
 } kin__edit_node;
+
+/* The node's bytes, a member's name included. */
+static inline const char *kin__edit_first(const kin__edit_node *node) {
+  return node->head.length > 0 ? node->head.data : node->text.data;
+}
+
+static inline const char *kin__edit_end(const kin__edit_node *node) {
+  return node->text.data + node->text.length;
+}
 
 typedef struct kin__edit {
   const kin_allocator *allocator;
   const kin__scanner *scanner;
   struct kin__edit_chunk *chunks; /* hold nodes and texts; the newest first */
   kin__edit_node *root;
-  bool is_changed; /* the result differs from the text at the begin */
+  kin__edit_node *spare; /* nodes for reuse */
+  kin__buf name;         /* of a walk's child, if it is written with escapes */
+  bool is_changed;       /* the result differs from the text at the begin */
 } kin__edit;
 
 /* The places of the marked values in the written text; length 0: absent. */
@@ -82,15 +97,28 @@ int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count);
  * kin_object_builder_set_json. */
 int kin__edit_set(kin__edit *edit, const char *pointer, kin_str text);
 
-/* *child gets the child of that name, borrowed. It gets NULL if there is no
- * such child or the node is no object. */
+/* *child gets the child of that name, borrowed; it stays a node. It gets NULL if
+ * there is no such child or the node is no object. */
 int kin__edit_child(kin__edit *edit, kin__edit_node *node, kin_str name,
                     kin__edit_node **child);
 
-/* Splits off one more child. *child gets NULL if there is none or the value is
- * no container. */
-int kin__edit_split(kin__edit *edit, kin__edit_node *node,
-                    kin__edit_node **child);
+/* A walk over the children of a node; the walk splits them off. A child that it
+ * passes may become part of a run, so only the current one may be touched. */
+typedef struct kin__edit_walk {
+  kin__edit_node *parent;
+  kin__edit_node *before; /* the node before `link`, or NULL */
+  kin__edit_node **link;  /* the link to the current child */
+  kin__edit_node *child; /* current; NULL before the first and after the last */
+  kin_str name;          /* of a member, unescaped; until a next child */
+  size_t index;
+} kin__edit_walk;
+
+kin__edit_walk kin__edit_walk_of(kin__edit_node *parent);
+/* Sets walk->child, to NULL at the end or if the parent is no container. */
+int kin__edit_walk_next(kin__edit *edit, kin__edit_walk *walk);
+/* Removes the current child; the walk is then before the next one. */
+int kin__edit_walk_remove(kin__edit *edit, kin__edit_walk *walk);
+
 bool kin__edit_is_object(const kin__edit_node *node);
 bool kin__edit_is_array(const kin__edit_node *node);
 
@@ -98,7 +126,7 @@ bool kin__edit_is_array(const kin__edit_node *node);
 int kin__edit_close(kin__edit *edit, kin__edit_node *node);
 /* Replaces the value of the node by `text`. */
 int kin__edit_replace(kin__edit *edit, kin__edit_node *node, kin_str text);
-/* Appends a child. `name` is copied; an array's child has none. The node must
+/* Appends a child. `name` is copied, escaped; an array's child has none. The node must
  * have been split wholly. NULL if out of memory. */
 kin__edit_node *kin__edit_append(kin__edit *edit, kin__edit_node *node,
                                  kin_str name, kin_str text);

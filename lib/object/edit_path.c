@@ -64,54 +64,13 @@ static bool token_index(const char *pointer, size_t *index) {
   return true;
 }
 
-/* Walking. */
-
-/* A walk over the children of a node; the walk splits them off. The current
- * child may be removed. */
-typedef struct walk {
-  node *parent;
-  node **link; /* the link to the current child */
-  node *child; /* current; NULL before the first and after the last */
-  size_t index;
-} walk;
-
-static walk walk_of(node *parent) {
-  return (walk){.parent = parent, .link = &parent->children};
-}
-
-static int walk_next(kin__edit *edit, walk *w) {
-  if (w->child != NULL) {
-    w->link = &w->child->next;
-    w->index++;
-  }
-  w->child = *w->link;
-  return w->child != NULL ? 0 : kin__edit_split(edit, w->parent, &w->child);
-}
-
-/* Removes the current child; the walk is then before the next one. */
-static int walk_remove(kin__edit *edit, walk *w) {
-  int err = kin__edit_close(edit, w->child);
-  if (err != 0) {
-    return err;
-  }
-  node *next = w->child->next;
-  *w->link = next;
-  if (next == NULL) {
-    w->parent->tail = w->link;
-  }
-  w->child = NULL;
-  w->index++;
-  edit->is_changed = true;
-  return 0;
-}
-
-static bool is_named(const walk *w, const char *pointer) {
+static bool is_named(const kin__edit_walk *w, const char *pointer) {
   if (is_wildcard(pointer)) {
     return true;
   }
   size_t index;
   return kin__edit_is_object(w->parent)
-             ? token_is(pointer, w->child->name)
+             ? token_is(pointer, w->name)
              : token_index(pointer, &index) && index == w->index;
 }
 
@@ -119,13 +78,13 @@ static bool is_named(const walk *w, const char *pointer) {
 
 static int remove_below(kin__edit *edit, node *parent, const char *pointer) {
   const char *rest = after_token(pointer);
-  walk w = walk_of(parent);
+  kin__edit_walk w = kin__edit_walk_of(parent);
   int err;
-  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+  while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     if (!is_named(&w, pointer)) {
       continue;
     }
-    err = *rest == '\0' ? walk_remove(edit, &w)
+    err = *rest == '\0' ? kin__edit_walk_remove(edit, &w)
                         : remove_below(edit, w.child, rest);
     if (err != 0) {
       return err;
@@ -143,7 +102,7 @@ int kin__edit_remove(kin__edit *edit, const char *pointer) {
 /* The rests of the pointers that begin with the current child: *count of them
  * in `rests`. *count is 0 if a pointer ends there, so that the whole child is
  * named. Returns whether any pointer begins so. */
-static bool pointers_into(const walk *w, const char *const *pointers,
+static bool pointers_into(const kin__edit_walk *w, const char *const *pointers,
                           size_t pointer_count, const char **rests,
                           size_t *count) {
   *count = 0;
@@ -171,14 +130,14 @@ static bool is_container(const node *n) {
 static int keep_below(kin__edit *edit, node *parent,
                       const char *const *pointers, size_t pointer_count,
                       const char **rests) {
-  walk w = walk_of(parent);
+  kin__edit_walk w = kin__edit_walk_of(parent);
   int err;
-  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+  while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     size_t count;
     bool is_on_the_way =
         pointers_into(&w, pointers, pointer_count, rests, &count);
     if (!is_on_the_way || (count > 0 && !is_container(w.child))) {
-      err = walk_remove(edit, &w);
+      err = kin__edit_walk_remove(edit, &w);
     } else if (count > 0) {
       err = keep_below(edit, w.child, rests, count, rests + count);
     }
@@ -264,9 +223,9 @@ static int set_below(kin__edit *edit, node *n, const char *pointer,
     return KIN_ETYPE;
   }
   bool is_all = is_wildcard(pointer);
-  walk w = walk_of(n);
+  kin__edit_walk w = kin__edit_walk_of(n);
   int err;
-  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+  while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     if (!is_named(&w, pointer)) {
       continue;
     }

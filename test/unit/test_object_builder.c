@@ -96,10 +96,10 @@ static void test_builder_remove(void **state) {
        {{'-', "/y", 0}},
        "{" M ",'x':'a\\'b{'}",
        0},
-      /* White space between members goes where they are told apart. */
+      /* White space goes where children are told apart for a change. */
       {"{ " M " , 'a' : [ 1 , 2 ] , 'b' : { } }",
        {{'-', "/a/0", 0}, {'-', "/b/x", 0}},
-       "{" M ",'a' : [2],'b' : {}}",
+       "{" M ",'a' : [2],'b' : { }}",
        0},
   };
   run_rows(rows, COUNT_OF(rows));
@@ -505,6 +505,45 @@ static void test_builder_keep_takes_little_memory(void **state) {
   free(elements);
 }
 
+/* Children that edits pass cost no memory of note, however small they are, and
+ * are found by later edits. */
+static void test_builder_passes_take_little_memory(void **state) {
+  (void)state;
+  enum { MANY = 100000 };
+  char *elements = repeated(",0", MANY);
+  char *members = repeated(",'\\u0061b':{}", MANY / 10);
+  size_t size = strlen(elements) + strlen(members) + 64;
+  char *text = malloc(size);
+  assert_non_null(text);
+  snprintf(text, size, "{" M ",'l':[%s]%s,'z':1}", elements + 1, members);
+  kin_object *from = object_of(NULL, text);
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin_object_builder *builder;
+  kin_object *made;
+  assert_int_equal(kin_object_builder_new(&builder, &memory.allocator, from),
+                   0);
+  static const char *const removed[] = {"/l/*/x", "/l/7",     "/y",
+                                        "/ab/x",  "/l/99998", "/z"};
+  for (size_t i = 0; i < COUNT_OF(removed); i++) {
+    assert_int_equal(kin_object_builder_remove(builder, removed[i]), 0);
+  }
+  assert_in_range(memory.peak_bytes, 0, 16 << 10);
+  assert_int_equal(kin_object_builder_remove(builder, "/l/*"), 0);
+  assert_int_equal(kin_object_builder_remove(builder, "/ab"), 0);
+  assert_in_range(memory.peak_bytes, 0, 16 << 10);
+  assert_int_equal(kin_object_builder_finish(builder, &made), 0);
+  kin_str body = kin__object_body(made);
+  assert_true(body.length < 200);
+  assert_memory_equal(body.data + body.length - 7, "\"l\":[]}", 7);
+  kin_object_unref(made);
+  kin_object_unref(from);
+  assert_int_equal(memory.live_blocks, 0);
+  free(text);
+  free(elements);
+  free(members);
+}
+
 /* Every allocation fails once. */
 static void test_builder_sweep(void **state) {
   (void)state;
@@ -549,6 +588,7 @@ int main(void) {
       cmocka_unit_test(test_builder_of_a_key),
       cmocka_unit_test(test_builder_bounds),
       cmocka_unit_test(test_builder_keep_takes_little_memory),
+      cmocka_unit_test(test_builder_passes_take_little_memory),
       cmocka_unit_test(test_builder_sweep),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
