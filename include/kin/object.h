@@ -33,7 +33,8 @@ typedef struct kin_object kin_object;
  * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY
  * (no metadata.name, or a name, namespace, uid or resourceVersion of over 65,535
  * bytes), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
- * Cost: O(length). */
+ * The check of the text takes memory until the call returns: up to 16 times the
+ * length, for an array of digits. Cost: O(length). */
 KIN_EXTERN int kin_object_parse(kin_object **out,
                                 const kin_allocator *allocator,
                                 const char *json, size_t length);

@@ -273,7 +273,8 @@ KIN_EXTERN int kin_request_cancel(kin_request *request, int code);
  * *out has one reference. A list has no name, so it is no object.
  * Errors: the response's own code; KIN_ECONTENT (the answer is not JSON by its
  * content type); KIN_ETRUNCATED (the body is empty); and those of
- * kin_object_parse. Cost: O(length). */
+ * kin_object_parse, which also says how much memory is needed. Cost:
+ * O(length). */
 KIN_EXTERN int kin_response_object(kin_object **out,
                                    const kin_allocator *allocator,
                                    const kin_response *response);

@@ -159,16 +159,17 @@ static bool is_ascii(kin_str s) {
   return true;
 }
 
-/* Errors: KIN_EINVAL (not UTF-8), KIN_ENOMEM. */
-static int check_utf8(kin_object_builder *builder, kin_str s) {
-  if (is_ascii(s)) {
+/* `text` is a string in quotes; without data, there was no memory for it.
+ * Errors: KIN_EINVAL (not UTF-8), KIN_ENOMEM. */
+static int check_utf8(const kin_object_builder *builder, kin_str text) {
+  if (text.data == NULL) {
+    return KIN_ENOMEM;
+  }
+  if (is_ascii(text)) {
     return 0;
   }
-  kin_str text = kin__edit_quote(&builder->edit, s);
-  struct yyjson_doc *doc = NULL;
-  int err = text.data != NULL
-                ? kin__json_read(&doc, builder->edit.allocator, text)
-                : KIN_ENOMEM;
+  struct yyjson_doc *doc;
+  int err = kin__json_read(&doc, builder->edit.allocator, text);
   kin__json_free(builder->edit.allocator, doc);
   return err == 0 || err == KIN_ENOMEM ? err : KIN_EINVAL;
 }
@@ -186,7 +187,10 @@ static int check(kin_object_builder *builder, const char *pointer,
   if (builder->edits++ >= EDITS_MAX) {
     return fail(builder, KIN_ETOOBIG);
   }
-  int err = check_utf8(builder, kin__cstr(pointer));
+  kin_str plain = kin__cstr(pointer);
+  int err = is_ascii(plain)
+                ? 0
+                : check_utf8(builder, kin__edit_quote(&builder->edit, plain));
   return err == 0 ? 0 : fail(builder, err);
 }
 
@@ -312,10 +316,12 @@ int kin_object_builder_set_str(kin_object_builder *builder, const char *pointer,
   if (*pointer == '\0') {
     return fail(builder, KIN_ETYPE);
   }
-  err = value.length <= BYTES_MAX ? check_utf8(builder, value) : KIN_ETOOBIG;
-  return err == 0
-             ? set(builder, pointer, kin__edit_quote(&builder->edit, value))
-             : fail(builder, err);
+  if (value.length > BYTES_MAX) {
+    return fail(builder, KIN_ETOOBIG);
+  }
+  kin_str text = kin__edit_quote(&builder->edit, value);
+  err = check_utf8(builder, text);
+  return err == 0 ? set(builder, pointer, text) : fail(builder, err);
 }
 
 int kin_object_builder_set_string(kin_object_builder *builder,

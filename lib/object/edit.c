@@ -113,7 +113,7 @@ void *kin__edit_alloc(kin__edit *edit, size_t size) {
 }
 
 kin_str kin__edit_quote(kin__edit *edit, kin_str plain) {
-  char *text = kin__edit_alloc(edit, kin__text_quoted_bound(plain.length));
+  char *text = kin__edit_alloc(edit, kin__text_quoted_length(plain));
   return text != NULL ? kin__str(text, kin__text_quote(text, plain))
                       : kin__str(NULL, 0);
 }

@@ -313,6 +313,18 @@ size_t kin__text_quoted_bound(size_t length) {
              : SIZE_MAX;
 }
 
+size_t kin__text_quoted_length(kin_str plain) {
+  if (kin__text_quoted_bound(plain.length) == SIZE_MAX) {
+    return SIZE_MAX;
+  }
+  size_t length = plain.length + 2;
+  for (size_t i = 0; i < plain.length; i++) {
+    unsigned char c = (unsigned char)plain.data[i];
+    length += c < 0x20 ? ESCAPE_LENGTH_MAX - 1 : c == '"' || c == '\\';
+  }
+  return length;
+}
+
 size_t kin__text_quote(char *to, kin_str plain) {
   static const char hex[] = "0123456789abcdef";
   size_t written = 0;

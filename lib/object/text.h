@@ -87,9 +87,10 @@ bool kin__text_is_escaped(kin_str raw);
 int kin__text_unescape(char *to, size_t *length, kin_str raw);
 
 /* Writes `plain` as a JSON string, quotes included, and returns its length.
- * kin__text_quote_bound is the maximum, or SIZE_MAX if the maximum
- * overflows. */
+ * kin__text_quoted_bound is the maximum, or SIZE_MAX if the maximum
+ * overflows; then kin__text_quoted_length is SIZE_MAX, too. */
 size_t kin__text_quote(char *to, kin_str plain);
+size_t kin__text_quoted_length(kin_str plain);
 size_t kin__text_quoted_bound(size_t length);
 
 #endif /* KIN_OBJECT_TEXT_H */

@@ -544,6 +544,30 @@ static void test_builder_passes_take_little_memory(void **state) {
   free(members);
 }
 
+/* A string takes its own length, quoted, not that of the worst case. */
+static void test_builder_strings_take_little_memory(void **state) {
+  (void)state;
+  enum { LENGTH = 1 << 20 };
+  char *value = malloc(LENGTH);
+  assert_non_null(value);
+  for (int is_ascii = 0; is_ascii < 2; is_ascii++) {
+    memset(value, 'a', LENGTH);
+    memcpy(value, is_ascii ? "\"\n" : "\xc3\xa4", 2);
+    fail_alloc memory;
+    fail_alloc_init(&memory, 0);
+    kin_object_builder *builder;
+    assert_int_equal(kin_object_builder_new(&builder, &memory.allocator, NULL),
+                     0);
+    assert_int_equal(
+        kin_object_builder_set_str(builder, "/a", kin__str(value, LENGTH)), 0);
+    assert_in_range(memory.live_bytes, LENGTH, LENGTH + (16 << 10));
+    assert_in_range(memory.peak_bytes, LENGTH, 3 * LENGTH);
+    kin_object_builder_free(builder);
+    assert_int_equal(memory.live_blocks, 0);
+  }
+  free(value);
+}
+
 /* Every allocation fails once. */
 static void test_builder_sweep(void **state) {
   (void)state;
@@ -589,6 +613,7 @@ int main(void) {
       cmocka_unit_test(test_builder_bounds),
       cmocka_unit_test(test_builder_keep_takes_little_memory),
       cmocka_unit_test(test_builder_passes_take_little_memory),
+      cmocka_unit_test(test_builder_strings_take_little_memory),
       cmocka_unit_test(test_builder_sweep),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
