@@ -214,9 +214,14 @@ typedef struct key_hash {
 
 /* A listener under replay gets no marker: it gets synced when its replay
  * ends. */
+static bool is_left_to_replay(const kin_listener *listener, uint32_t slot) {
+  return slot >= listener->replay &&
+         (slot < listener->walk_end || slot == KIN__MARKER_SLOT);
+}
+
 static bool is_concerned(const kin_listener *listener,
                          const kin__change *change) {
-  if (listener->is_closed || change->slot >= listener->replay) {
+  if (listener->is_closed || is_left_to_replay(listener, change->slot)) {
     return false;
   }
   switch (change->audience) {

@@ -134,9 +134,10 @@ void kin__dispatcher_finish(kin__dispatcher *dispatcher);
 
 /* Adds a listener. `out` may be NULL; *out is NULL on an error. If the store
  * has objects, the listener replays them: a cursor fills its queue while the
- * queue is short. Changes at or beyond the cursor are not sent, because the
- * replay will show them. Errors: KIN_EINVAL, KIN_ENOTSUP, KIN_ECLOSED (after
- * the first close_step), KIN_ENOMEM. */
+ * queue is short. Changes from the cursor to the replay's end are not sent,
+ * because the replay will show them. The end is the store's at the call, so the
+ * replay ends although a handler adds objects. Errors: KIN_EINVAL, KIN_ENOTSUP,
+ * KIN_ECLOSED (after the first close_step), KIN_ENOMEM. */
 int kin__dispatcher_add(kin__dispatcher *dispatcher,
                         const kin_listener_options *options,
                         kin_listener **out);

@@ -23,13 +23,14 @@ struct kin_listener {
   uint64_t number; /* ascends in the list */
 
   /* Next slot to replay; KIN__NO_SLOT: no replay. During a replay the listener
-   * knows only the slots below. */
+   * does not know the slots from here to walk_end. */
   uint32_t replay;
-  uint32_t resync_ms;  /* 0: none */
-  uint32_t resync;     /* next slot to resync; KIN__NO_SLOT: no resync */
-  uint32_t resync_end; /* later slots were added after the resync began */
-  bool is_closed;      /* no more callbacks */
-  bool is_running;     /* the step is on the stack */
+  uint32_t resync_ms; /* 0: none */
+  uint32_t resync;    /* next slot to resync; KIN__NO_SLOT: no resync */
+  uint32_t walk_end;  /* slots from here on were first used after the replay or
+                       * the resync began; no resync runs during the replay */
+  bool is_closed;     /* no more callbacks */
+  bool is_running;    /* the step is on the stack */
   bool is_relist_updates;
   bool is_synced_queued; /* synced was pushed */
   bool has_synced;       /* synced was delivered */

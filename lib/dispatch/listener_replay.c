@@ -10,14 +10,17 @@ static uint64_t now_ms(const kin_listener *listener) {
   return kin__clock_ms(listener->dispatcher->clock);
 }
 
+static uint32_t slots_limit(const kin_listener *listener) {
+  return kin__slots_limit(&listener->dispatcher->store->slots);
+}
+
 /* A period that ends before synced is queued, or during a resync, begins no
  * resync: every object is on its way already. */
 static void begin_resync(kin_listener *listener, uint64_t now) {
   listener->resync_due_ms = now + listener->resync_ms;
   if (listener->is_synced_queued && listener->resync == KIN__NO_SLOT) {
     listener->resync = 0;
-    listener->resync_end =
-        kin__slots_limit(&listener->dispatcher->store->slots);
+    listener->walk_end = slots_limit(listener);
   }
 }
 
@@ -77,9 +80,10 @@ int kin__listener_replay_start(kin_listener *listener) {
   listener->resync_due_ms = UINT64_MAX;
   listener->resync = KIN__NO_SLOT;
   listener->replay = KIN__NO_SLOT;
-  if (kin__slots_limit(&dispatcher->store->slots) > 0 &&
+  if (slots_limit(listener) > 0 &&
       kin__listener_queue_wants(&listener->queue, KIN_EVENT_ADD)) {
     listener->replay = 0;
+    listener->walk_end = slots_limit(listener);
   } else if (dispatcher->has_synced) {
     int err = push_synced(listener);
     if (err != 0) {
@@ -94,11 +98,18 @@ int kin__listener_replay_start(kin_listener *listener) {
   return 0;
 }
 
+/* The store may have fewer slots than when the walk began. */
+static uint32_t end_of_walk(const kin_listener *listener) {
+  uint32_t limit = slots_limit(listener);
+  return listener->walk_end < limit ? listener->walk_end : limit;
+}
+
 /* Queues one notification for each object in the slots from *cursor on. */
-static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
+static uint32_t walk(kin_listener *listener, uint32_t *cursor,
                      kin_event_type type) {
   kin__dispatcher *dispatcher = listener->dispatcher;
   uint32_t first = *cursor;
+  uint32_t end = end_of_walk(listener);
   kin__slice slice =
       kin__slice_begin_small(dispatcher->sched, KIN__REPLAY_SLOTS);
   for (; *cursor < end && kin__slice_next(&slice); ++*cursor) {
@@ -127,14 +138,11 @@ static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
 }
 
 static uint32_t replay(kin_listener *listener) {
-  kin__dispatcher *dispatcher = listener->dispatcher;
-  uint32_t visited =
-      walk(listener, &listener->replay,
-           kin__slots_limit(&dispatcher->store->slots), KIN_EVENT_ADD);
-  if (listener->replay >= kin__slots_limit(&dispatcher->store->slots)) {
+  uint32_t visited = walk(listener, &listener->replay, KIN_EVENT_ADD);
+  if (listener->replay >= end_of_walk(listener)) {
     /* The replay is over, unless synced is due and does not fit: then the step
      * is repeated. */
-    if (!dispatcher->has_synced || push_synced(listener) == 0) {
+    if (!listener->dispatcher->has_synced || push_synced(listener) == 0) {
       listener->replay = KIN__NO_SLOT;
     } else {
       try_later(listener);
@@ -144,10 +152,8 @@ static uint32_t replay(kin_listener *listener) {
 }
 
 static uint32_t resync(kin_listener *listener) {
-  uint32_t limit = kin__slots_limit(&listener->dispatcher->store->slots);
-  uint32_t end = listener->resync_end < limit ? listener->resync_end : limit;
-  uint32_t visited = walk(listener, &listener->resync, end, KIN_EVENT_UPDATE);
-  if (listener->resync >= end) {
+  uint32_t visited = walk(listener, &listener->resync, KIN_EVENT_UPDATE);
+  if (listener->resync >= end_of_walk(listener)) {
     listener->resync = KIN__NO_SLOT;
   }
   return visited;

@@ -246,6 +246,45 @@ static void test_changes_during_replay(void **state) {
   expect_view_is_store();
 }
 
+/* For each initial add the handler adds an object as a change, and puts one
+ * into the store. */
+static void breed(struct kin_informer *informer, const kin_event *event,
+                  void *data) {
+  (void)informer;
+  view *v = data;
+  v->adds++;
+  if (!event->is_initial) {
+    return;
+  }
+  v->initial_adds++;
+  if (v->initial_adds > 2 * (size_t)MANY) {
+    return; /* the replay has no end */
+  }
+  char name[32];
+  snprintf(name, sizeof name, "told%zu", v->initial_adds);
+  put(name);
+  snprintf(name, sizeof name, "put%zu", v->initial_adds);
+  kin_object *object = rig_object(&rig, name, 1);
+  assert_int_equal(kin_store_put(&rig.store, object), 0);
+  kin_object_unref(object);
+}
+
+/* SI-11, SI-12: the initial adds are the objects at the registration, also if
+ * the handler adds objects faster than they are replayed. */
+static void test_replay_ends(void **state) {
+  (void)state;
+  put_all();
+  sync_dispatcher();
+  kin_listener_options options = viewing();
+  options.on_add = breed;
+  options.on_update = options.on_delete = NULL;
+  rig_listen(&rig, &options);
+  rig_run(&rig);
+  assert_int_equal(seen.synced, 1);
+  assert_int_equal(seen.initial_adds, MANY);
+  assert_int_equal(seen.adds, 2 * MANY);
+}
+
 /* A relist that ends during the replay is no news: synced is still to come. */
 static void test_relisted_during_replay_is_not_told(void **state) {
   (void)state;
@@ -446,6 +485,7 @@ int main(void) {
       TEST(test_joining_before_synced),
       TEST(test_synced_during_replay_waits),
       TEST(test_changes_during_replay),
+      TEST(test_replay_ends),
       TEST(test_relisted_during_replay_is_not_told),
       TEST(test_paused_replay_waits),
       TEST(test_resync_comes_every_period),
