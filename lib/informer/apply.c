@@ -75,10 +75,14 @@ static bool settle_step(kin__scope *scope) {
   if (scope->informer->processed_keys < scope->apply.wait_until) {
     return false;
   }
-  bool has_any =
-      scope->apply.has_earlier || scope->informer->store.has_own_puts;
-  scope->apply.phase = has_any ? KIN__APPLY_SWEEPING : KIN__APPLY_SWEPT;
-  scope->apply.cursor = 0;
+  kin__apply *apply = &scope->apply;
+  const kin_store *store = &scope->informer->store;
+  apply->phase = KIN__APPLY_SWEPT;
+  if (apply->has_earlier || store->has_own_puts) {
+    apply->phase = KIN__APPLY_SWEEPING;
+    apply->cursor = 0;
+    apply->sweep_end = kin__slots_limit(&store->slots);
+  }
   return true;
 }
 
@@ -93,7 +97,7 @@ static bool sweep_step(kin__scope *scope) {
   kin__apply *apply = &scope->apply;
   kin__slice slice = kin__slice_begin_small(sched_of(scope), SLOTS_PER_STEP);
   while (kin__slice_next(&slice)) {
-    if (apply->cursor >= kin__slots_limit(&informer->store.slots)) {
+    if (apply->cursor >= apply->sweep_end) {
       apply->phase = KIN__APPLY_SWEPT;
       apply->wait_until = queue_end(informer);
       return true;

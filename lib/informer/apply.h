@@ -38,7 +38,11 @@ typedef struct kin__apply {
   bool has_earlier;         /* the scope had objects, so a sweep is needed */
   bool has_list;            /* dropping, and a complete list waits */
   uint32_t cursor;          /* SWEEPING: next slot */
-  uint64_t wait_until;      /* SETTLING, SWEPT: informer->processed_keys */
+  union {
+    uint64_t wait_until; /* SETTLING, SWEPT: informer->processed_keys */
+    uint32_t sweep_end;  /* SWEEPING: slots from here on were first used after
+                          * the sweep began */
+  };
 } kin__apply;
 
 struct kin__scope;

@@ -456,6 +456,53 @@ static void test_put_into_a_closing_informer(void **state) {
   source_rig_close(&f);
 }
 
+enum { SWEPT = 3000 };
+
+typedef struct breeder {
+  source_rig f;
+  unsigned deletes;
+} breeder;
+
+/* One of the two objects takes the slot of the deleted one. */
+static void breed(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  breeder *b = data;
+  b->deletes++;
+  for (unsigned i = 0; i < 2 && b->deletes <= 2 * SWEPT; i++) {
+    char text[32];
+    snprintf(text, sizeof text, "new%u-%u@1", b->deletes, i);
+    put(&b->f, text);
+  }
+}
+
+/* DF-06: a list deletes the objects that the cache had when the sweep began. It
+ * ends although each delete makes the handler put two objects. */
+static void test_sweep_ends(void **state) {
+  (void)state;
+  breeder b = {.deletes = 0};
+  source_rig *f = &b.f;
+  source_rig_open(f, UINT32_MAX);
+  kin_listener_close(f->listener); /* the log has no room for so much */
+  for (unsigned i = 0; i < SWEPT; i++) {
+    char text[32];
+    snprintf(text, sizeof text, "p%u@1", i);
+    hand_source_item(&f->source, text);
+  }
+  hand_source_list_end(&f->source, "5", NULL);
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_delete = breed;
+  options.data = &b;
+  assert_int_equal(kin_informer_listen(f->informer, &options, NULL), 0);
+  assert_int_equal(kin_feed_open(f->source.feed), 0);
+  lose_the_position(f);
+  hand_source_list_end(&f->source, "6", NULL);
+  script_run(&f->vh.script);
+  assert_true(f->source.is_watch);
+  assert_int_equal(b.deletes, SWEPT);
+  source_rig_close(f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_between_pages),
@@ -467,6 +514,7 @@ int main(void) {
       cmocka_unit_test(test_early_write_outlives_another_namespace),
       cmocka_unit_test(test_coalesced_counts_what_is_merged),
       cmocka_unit_test(test_put_into_a_closing_informer),
+      cmocka_unit_test(test_sweep_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
