@@ -2,6 +2,7 @@
 """The command line: what is refused, and what is asked of the server."""
 
 import os
+import shutil
 import socket
 import tempfile
 
@@ -133,11 +134,16 @@ def test_help_and_version(programs):
     check(max(map(len, text.splitlines())) <= 80, "--help has a long line")
     with Program([programs.kinformer, "--version"]) as p:
         check(p.expect_end(0).startswith(b"kinformer 0."), "--version")
+    # Without a buffer the first write fails, and not the last one.
+    unbuffered = ["stdbuf", "-o0"] if shutil.which("stdbuf") else []
+    preloaded = {"ASAN_OPTIONS": "detect_leaks=1:verify_asan_link_order=0"}
     for option in ("--help", "--version"):
-        with open("/dev/full", "wb") as full, \
-                Program([programs.kinformer, option], stdout=full) as p:
-            p.expect_end(1, b"kinformer: standard output: "
-                            b"no space left on device\n")
+        for before in ([], unbuffered):
+            with open("/dev/full", "wb") as full, \
+                    Program([*before, programs.kinformer, option], stdout=full,
+                            env=preloaded) as p:
+                p.expect_end(1, b"kinformer: standard output: "
+                                b"no space left on device\n")
 
 
 def test_watch_list(programs):

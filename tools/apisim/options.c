@@ -94,9 +94,10 @@ static const option_spec SPECS[] = {
 
 enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
 
-/* Returns the exit status. */
+/* A text that is longer than the buffer has been written in part before.
+ * Returns the exit status. */
 static int end_output(void) {
-  if (fflush(stdout) == 0) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) {
     return 0;
   }
   fprintf(stderr, "kin-apisim: standard output: %s\n",

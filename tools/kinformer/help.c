@@ -108,8 +108,9 @@ static const char text[] =
     "Exit status: 0 as asked or interrupted, 1 a failure that ended it, such\n"
     "as no server, 2 the command line is wrong, 3 timeout.\n";
 
+/* A text that is longer than the buffer has been written in part before. */
 static int end_output(void) {
-  if (fflush(stdout) == 0) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) {
     return EXIT_DONE;
   }
   fprintf(stderr, "kinformer: standard output: %s\n",
