@@ -434,11 +434,17 @@ static void on_relist(kin__listwatch *listwatch, uint64_t now_ms,
   case KIN__LISTWATCH_IDLE:
   case KIN__LISTWATCH_STOPPED:
     break;
-  case KIN__LISTWATCH_LISTING: /* in place of a stream, or there are none */
+  case KIN__LISTWATCH_LISTING: { /* in place of a stream, or there are none */
+    kin__listing *list = &listwatch->list;
+    bool replaces_refused = list->replaces_refused;
+    bool may_lack_watches = list->may_lack_watches;
     actions->cancel_request = true;
-    listwatch->list.fell_back_to_current = false;
+    list->fell_back_to_current = false;
     kin__listwatch_to_listing(listwatch, actions);
+    list->replaces_refused = replaces_refused;
+    list->may_lack_watches = may_lack_watches;
     break;
+  }
   default:
     kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
     actions->cancel_request = true;

@@ -371,14 +371,18 @@ static void test_refusals(void **state) {
     const kin__failure *stream;
     bool was_granted;
     const kin__failure *list; /* NULL: granted at once */
+    bool is_relisted;         /* before the list is granted */
     bool refuses_listed;
     bool refuses_watched;
-  } cases[] = {{&refused_400, false, NULL, true, true},
-               {&refused_405, false, NULL, false, true},
-               {&refused_400, true, NULL, false, false},
-               {&refused_405, true, NULL, false, false},
-               {&refused_400, false, &refused_400, false, false},
-               {&refused_400, false, &timed_out, false, false}};
+  } cases[] = {{&refused_400, false, NULL, false, true, true},
+               {&refused_400, false, NULL, true, true, true},
+               {&refused_405, false, NULL, false, false, true},
+               {&refused_405, false, NULL, true, false, true},
+               {&refused_400, true, NULL, false, false, false},
+               {&refused_400, true, NULL, true, false, false},
+               {&refused_405, true, NULL, false, false, false},
+               {&refused_400, false, &refused_400, false, false, false},
+               {&refused_400, false, &timed_out, false, false, false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     reach(cases[i].was_granted ? GRANTED : ASKED);
     step(cases[i].was_granted ? KIN__INPUT_ERROR_EVENT : KIN__INPUT_FAILED,
@@ -386,6 +390,9 @@ static void test_refusals(void **state) {
     if (cases[i].list != NULL) {
       step(KIN__INPUT_FAILED, cases[i].list);
       input(KIN__INPUT_TIMER);
+    }
+    if (cases[i].is_relisted) {
+      input(KIN__INPUT_RELIST);
     }
     assert_int_equal(f.listwatch.state, KIN__LISTWATCH_LISTING);
     assert_false(f.refused);
