@@ -491,6 +491,7 @@ set(kinformer_program_sources
   tools/kinformer/kube.c
   tools/kinformer/kube_none.c
   tools/kinformer/app.c
+  tools/kinformer/choose_server.c
   tools/kinformer/complaint.c
   tools/kinformer/events.c
   tools/kinformer/help.c
@@ -499,6 +500,7 @@ set(kinformer_program_sources
   tools/kinformer/jsonl.c
   tools/kinformer/main.c
   tools/kinformer/options.c
+  tools/kinformer/outcome.c
   tools/kinformer/output.c
   tools/kinformer/printer.c
   tools/kinformer/resource.c
@@ -506,5 +508,6 @@ set(kinformer_program_sources
   tools/kinformer/stats.c
   tools/kinformer/table.c
   tools/kinformer/text.c
+  tools/kinformer/trial.c
   tools/kinformer/values.c
   tools/kinformer/warnings.c)

@@ -303,24 +303,26 @@ def test_values_that_cannot_be_used(programs):
 
 
 def test_options_are_named(programs):
-    """What is wrong with an option names the option of the program."""
+    """What is wrong with an option names the option of the program. An option
+    that is wrong whatever the files say is status 2."""
     with Folder(programs) as f:
         path = f.write("config", config("https://127.0.0.1:1", {}))
-        for arguments, named in (
-                (["--context", "a"], b'--context: there is no context "a"\n'),
-                (["--cluster", "a"], b'--cluster: there is no cluster "a"\n'),
-                (["--user", "a"], b'--user: there is no user "a"\n'),
-                (["--as", "a\nb"], b"--as: is empty, begins or ends with"),
-                (["--as", "a", "--as-group", " "], b"--as-group: is empty, b"),
-                (["--tls-server-name", "a b"], b"--tls-server-name: is neith"),
-                (["--token-file", "/no"], b"--token-file: /no: there is no"),
-                (["--certificate-authority", "/no"],
+        for expected, arguments, named in (
+                (1, ["--context", "a"], b'--context: there is no context "a"\n'),
+                (1, ["--cluster", "a"], b'--cluster: there is no cluster "a"\n'),
+                (1, ["--user", "a"], b'--user: there is no user "a"\n'),
+                (2, ["--as", "a\nb"], b"--as or --as-group: the user cannot"),
+                (2, ["--as", "a", "--as-group", " "],
+                 b"--as or --as-group: a group cannot"),
+                (2, ["--tls-server-name", "a b"], b"--tls-server-name: is neith"),
+                (1, ["--token-file", "/no"], b"--token-file: /no: there is no"),
+                (1, ["--certificate-authority", "/no"],
                  b"--certificate-authority: /no: there is no"),
-                (["--client-certificate", "/no", "--client-key", "/nokey"],
+                (1, ["--client-certificate", "/no", "--client-key", "/nokey"],
                  b"--client-key: /nokey: there is no")):
             with f.program("pods", *arguments, KUBECONFIG=path) as p:
                 status, output, error = p.wait()
-            check_equal((status, output), (1, b""), str(error))
+            check_equal((status, output), (expected, b""), str(error))
             check(b"kinformer: " + named in error, str(error))
 
 

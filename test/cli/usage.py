@@ -42,12 +42,21 @@ REFUSED = [
           (["-n", "n" * 254], "is no namespace"),
           (["-n", ".."], '-n: ".." is no namespace'),
           (["-l", "x" * 65537], "-l: over 64 KiB"),
-          (["--field-selector", "x" * 65537], "--field-selector: over 64 KiB")]],
-    *[([word, "--server", NOWHERE, *wrong], named)
-      for word in ("pods", "po") for wrong, named in [
+          (["--field-selector", "x" * 65537], "--field-selector: over 64 KiB"),
           (["--fields", "/a" * 300], "--fields: "),
-          (["--index", "/a" * 300, "--by", "a"], "--index: invalid argument")]],
-    (["pods", "--server", NOWHERE, "--as", "a\tb"], "--as or --as-group: "),
+          (["--fields", "/" + "a" * 66000], "--fields: "),
+          (["--index", "/a" * 300, "--by", "a"], "--index: invalid argument"),
+          ([x for i in range(1100) for x in ("-n", f"n{i}")], "-n: "),
+          (["--as", "a\tb"], "--as or --as-group: "),
+          (["--as", " x"], "--as or --as-group: "),
+          (["--as", "x", "--as-group", " g"], "--as or --as-group: "),
+          (["--as", "x" * 66000], "--as or --as-group: over 64 KiB")]],
+    *[(["pods", *more, *wrong], named)
+      for more in (["--server", "https://127.0.0.1:1"],
+                   ["--kubeconfig", "/nope"])
+      for wrong, named in [
+          (["--tls-server-name", "a b"], "--tls-server-name: "),
+          (["--token", "x" * 66000], "--token: over 64 KiB")]],
     (["pods", "--server", NOWHERE, "--index", "/a"], "--by"),
     (["pods", "--server", NOWHERE, "--by", "a"], "--index"),
     (["pods", "--server", NOWHERE, "--index", "a", "--by", "a"], "--index a"),

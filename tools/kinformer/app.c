@@ -93,8 +93,9 @@ static void on_index_check(uv_prepare_t *prepare) {
 
 /* A wrong option is a matter of usage. A file that cannot be used is none, though
  * an option names that file. */
-static int status_of(const app *a, int code) {
-  bool is_usage = code == KIN_EINVAL || code == KIN_EURL || code == KIN_ENOTSUP;
+int app_status_of(const app *a, int code) {
+  bool is_usage = code == KIN_EINVAL || code == KIN_EURL ||
+                  code == KIN_ENOTSUP || code == KIN_ETOOBIG;
   return is_usage && (a->client || !a->options->kube) ? EXIT_USAGE
                                                       : EXIT_FAILED;
 }
@@ -221,22 +222,29 @@ static int add_index(const app *a, kin_informer *informer) {
   return kin_store_add_index(kin_informer_store(informer), &io);
 }
 
-/* The library tries the options with an informer of any resource before the
- * server is asked what the word is: a wrong command line needs no server. */
-static int ask_for_word(app *a, const char **what) {
+int app_try_informer(app *a, const char **what) {
   kin_informer *tried;
   kin_informer_options io = app_informer_options(a);
+  *what = "RESOURCE, a namespace, a selector or --fields";
   io.plural = "any";
   int status = kin_informer_open(&tried, a->client, &io);
   if (status != 0) {
     return status;
   }
+  *what = "--index";
   status = add_index(a, tried);
   kin_informer_close(tried, NULL, NULL);
+  return status;
+}
+
+/* The options are tried before the server is asked what the word is: a wrong
+ * command line needs no server. */
+static int ask_for_word(app *a, const char **what) {
+  int status = app_try_informer(a, what);
   if (status != 0) {
-    *what = "--index";
     return status;
   }
+  *what = "RESOURCE";
   return words_ask(a);
 }
 
@@ -267,9 +275,9 @@ void app_end_beginning(app *a, const char *what, int status) {
              kin_client_problem(a->client));
   }
   if (a->problem[0] != '\0') {
-    app_end(a, status_of(a, status), a->problem, 0);
+    app_end(a, app_status_of(a, status), a->problem, 0);
   } else {
-    app_end(a, status_of(a, status), what, status);
+    app_end(a, app_status_of(a, status), what, status);
   }
 }
 

@@ -66,6 +66,13 @@ void app_end(app *a, int exit_status, const char *complaint, int code);
 /* The options of the informer, but for the resource. */
 kin_informer_options app_informer_options(app *a);
 
+/* Opens and closes an informer of any resource, so that the library checks its
+ * options and those of --index. *what becomes the option that is wrong. */
+int app_try_informer(app *a, const char **what);
+
+/* The exit status after an error of the library's when options were taken. */
+int app_status_of(const app *a, int code);
+
 /* The informer is open: adds the index and the listener, and starts. */
 void app_follow(app *a);
 

@@ -2,14 +2,15 @@
 #include "options.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <kin/handler.h>
 
+#include "choose_server.h"
 #include "kept.h"
+#include "outcome.h"
 #include "values.h"
 #include "words.h"
 
@@ -94,30 +95,6 @@ static const struct option long_options[] = {
 };
 
 static const char short_options[] = ":n:Al:o:h";
-
-/* What reading one option may come to. */
-typedef enum outcome {
-  GO_ON,
-  BAD_USAGE,
-  CANNOT, /* what is wrong has been said */
-  NO_MEMORY,
-  SHOW_HELP,
-  SHOW_VERSION
-} outcome;
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-static outcome
-refuse(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("kinformer: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputs("\n", stderr);
-  va_end(arguments);
-  return BAD_USAGE;
-}
 
 /* ---- single options */
 
@@ -435,52 +412,6 @@ static outcome set_resource(options *o, const char *name) {
   }
 }
 
-/* With --server no file is read, so that no server gets the credentials of
- * another one. */
-static const char *kube_option(const options *o) {
-  const kube_options *k = &o->kube_options;
-  return k->kubeconfig ? "--kubeconfig"
-         : k->context  ? "--context"
-         : k->cluster  ? "--cluster"
-         : k->user     ? "--user"
-                       : NULL;
-}
-
-static outcome choose_server(options *o) {
-  if (o->server) {
-    return kube_option(o)
-               ? refuse("--server and %s exclude each other", kube_option(o))
-               : GO_ON;
-  }
-  if (!kube_is_supported()) {
-    return refuse("--server is needed: this build reads no kubeconfig");
-  }
-  switch (kube_choose(&o->kube, &o->kube_options, &o->security)) {
-  case KUBE_OK:
-    return GO_ON;
-  case KUBE_NO_MEMORY:
-    return NO_MEMORY;
-  default:
-    return CANNOT;
-  }
-}
-
-static outcome check_security(const options *o, bool tls) {
-  const char *complaint = security_complaint(&o->security, tls);
-  return complaint ? refuse("%s", complaint) : GO_ON;
-}
-
-static outcome check_server(options *o) {
-  outcome result = check_security(o, o->server == NULL || has_tls(o->server));
-  if (result == GO_ON) {
-    result = choose_server(o);
-  }
-  if (result == GO_ON && o->kube) {
-    result = check_security(o, has_tls(kube_server(o->kube)));
-  }
-  return result;
-}
-
 /* What one option cannot know of another. */
 static outcome check_together(options *o) {
   if (o->all_namespaces && o->namespace_count > 0) {
@@ -516,7 +447,7 @@ static outcome check_together(options *o) {
   if (o->show_object) {
     o->format = FORMAT_JSONL;
   }
-  outcome result = check_server(o);
+  outcome result = choose_server(o);
   if (result == GO_ON && !o->all_namespaces && o->namespace_count == 0 &&
       !o->resource.is_cluster_scoped) {
     o->has_default_namespace = true;

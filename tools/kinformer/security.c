@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TOKEN_LIMIT = 64 * 1024 }; /* as the library's */
+
 bool security_take_token(security_options *s, char *argument) {
   char *copy = strdup(argument);
   if (*argument) {
@@ -49,6 +51,9 @@ static bool is_empty(const char *s) {
 static const char *check_strings(const security_options *s) {
   if (s->token && !*s->token) {
     return "--token needs a token";
+  }
+  if (s->token && strlen(s->token) > TOKEN_LIMIT) {
+    return "--token: over 64 KiB";
   }
   for (const char *p = s->token; p && *p; p++) {
     if (*p <= ' ' || *p > '~') {
