@@ -478,9 +478,9 @@ KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
  * shard come as adds. `relisted` then says that the change is complete. Until
  * then the store keeps the old shard, which gets no changes any more.
  *
- * An informer that waits after a failure lists when its wait ends. A list that
- * is being applied is applied first. To hand objects over without a gap, change
- * the programs that get objects before those that give them away.
+ * An informer that waits after a failure lists when its wait ends, a paused one
+ * at once. A list being applied comes first. To hand objects over without a gap,
+ * change the programs that get objects before those that give them away.
  *
  * Legal in every event callback.
  * Errors: KIN_EINVAL (no such shard, more than 4,096 shards, or the informer

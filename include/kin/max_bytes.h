@@ -33,12 +33,13 @@ KIN_EXTERN const char *kin_memory_state_name(kin_memory_state state);
 /** The library's action when an object does not fit into max_bytes. */
 typedef enum kin_memory_decision {
   /** The informer makes no request until there is room, or the program calls
-   * kin_informer_set_max_bytes. Cached objects stay, and get older. A scope
-   * tries again with the waits of a failed request, at most a minute each;
-   * nothing is sent to the server. There is room when, with the object and with
-   * the list that it belonged to, an eighth of max_bytes stays free: after
-   * namespaces were removed, or, with the client's bound, after other informers
-   * have shrunk or closed. The default. */
+   * kin_informer_set_max_bytes or kin_informer_set_shard. Cached objects stay,
+   * and get older. A scope tries again with the waits of a failed request, at
+   * most a minute each; nothing is sent to the server. There is room when, with
+   * the object and with the list that it belonged to, an eighth of max_bytes
+   * stays free: after namespaces were removed, or, with the client's bound, after
+   * other informers have shrunk or closed. If the namespace is removed or stopped
+   * whose object did not fit, a free eighth is enough. The default. */
   KIN_MEMORY_PAUSE = 0,
 
   /** From here on, objects are stored with their keys only

@@ -258,6 +258,7 @@ static uint64_t incomplete_bytes(kin_informer *informer) {
 static int give_up(kin__scope *scope, uint64_t bytes) {
   kin_informer *informer = scope->informer;
   kin__max_bytes *b = &informer->max_bytes;
+  scope->lacks_room |= b->phase == KIN__BOUND_OPEN || scope->listed_bytes > 0;
   if (b->phase == KIN__BOUND_OPEN) {
     b->phase = KIN__BOUND_ASKING;
     b->has_told = false;
@@ -307,7 +308,11 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
 
 int kin__max_bytes_admit(kin__scope *scope) {
   scope->is_over_bytes = false;
-  return is_open(scope->informer) ? 0 : refuse(scope);
+  if (!is_open(scope->informer)) {
+    return refuse(scope);
+  }
+  scope->lacks_room = false;
+  return 0;
 }
 
 bool kin__max_bytes_lacks_body(const kin_informer *informer,
@@ -403,7 +408,7 @@ static void decide(kin_informer *informer, kin_memory_decision decision) {
 /* The program may close the informer, or set another bound. */
 static void decide_now(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
-  if (!is_near(informer, b->needed)) {
+  if (b->needed == 0 || !is_near(informer, b->needed)) {
     b->phase = KIN__BOUND_OPEN;
     retry_refused(informer);
     return;
@@ -502,6 +507,13 @@ static bool step(kin__task *task) {
 
 /* --- Use ------------------------------------------------------------------ */
 
+static void open_bound(kin__max_bytes *b, kin__sched *sched) {
+  if (b->phase != KIN__BOUND_STOPPED) {
+    b->phase = KIN__BOUND_OPEN;
+    kin__sched_cancel(sched, &b->task);
+  }
+}
+
 int kin_informer_set_max_bytes(kin_informer *informer, uint64_t max_bytes) {
   if (informer == NULL) {
     return KIN_EINVAL;
@@ -516,15 +528,26 @@ int kin_informer_set_max_bytes(kin_informer *informer, uint64_t max_bytes) {
   if (informer->fifo.depth == 0) {
     kin__max_bytes_settle(informer);
   }
-  if (b->phase != KIN__BOUND_STOPPED) {
-    b->phase = KIN__BOUND_OPEN;
-    kin__sched_cancel(informer->env->sched, &b->task);
-  }
+  open_bound(b, informer->env->sched);
   if (lacks_bodies) {
     kin__scopes_relist(informer);
   }
   retry_refused(informer);
   return 0;
+}
+
+void kin__max_bytes_reopen(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  if (b->phase != KIN__BOUND_DROPPING) {
+    open_bound(b, informer->env->sched);
+    retry_refused(informer);
+  }
+}
+
+void kin__max_bytes_left(kin__scope *scope) {
+  if (scope->lacks_room || scope->listed_bytes > 0) {
+    scope->informer->max_bytes.needed = 0;
+  }
 }
 
 kin_memory_state kin__max_bytes_state(const kin_informer *informer) {

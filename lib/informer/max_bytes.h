@@ -38,7 +38,8 @@ typedef enum kin__max_bytes_phase {
 typedef struct kin__max_bytes {
   kin__byte_bound own;
   uint64_t listed; /* part of own.used: staged */
-  uint64_t needed; /* by the object that did not fit, and by incomplete lists */
+  uint64_t needed; /* by the object that did not fit, and by incomplete lists;
+                    * 0: the scope has gone that had these */
   kin__max_bytes_phase phase;
   /* In one byte: there may be thousands of idle informers. */
   bool is_rough : 1;     /* own.used includes what queued events free */
@@ -67,6 +68,13 @@ int kin__max_bytes_keep(struct kin__scope *scope, kin__decoded_type type,
                         kin_object **object);
 /* Whether the scope may make a request. Errors: KIN_EMAXBYTES. */
 int kin__max_bytes_admit(struct kin__scope *scope);
+
+/* Other objects will come than those that did not fit: a pause is over, and
+ * scopes that were refused try again at once. */
+void kin__max_bytes_reopen(kin_informer *informer);
+/* The scope makes no request any more. Nobody waits for the room that it
+ * needed. */
+void kin__max_bytes_left(struct kin__scope *scope);
 
 /* For an object that was kept before bodies were dropped. *out is a new
  * reference to an object with the key only, or NULL: the object may stay.

@@ -178,6 +178,7 @@ static void clear(kin__scope *scope) {
 }
 
 void kin__scope_stopped(kin__scope *scope) {
+  kin__max_bytes_left(scope);
   kin__apply_give_up(scope);
   kin__version_waits_wake(scope);
   kin__list_check_end(scope->list_check, NULL);
@@ -318,6 +319,7 @@ void kin__scope_close(kin__scope *scope) {
 
 void kin__scope_remove(kin__scope *scope) {
   scope->is_removed = true;
+  kin__max_bytes_left(scope);
   kin__feed_close(&scope->feed);
   if (scope->informer->member.is_closing) {
     return; /* the program's source has closed it */

@@ -36,8 +36,10 @@ typedef struct kin__scope {
   bool is_waiting; /* starts when the objects of a removed scope of this
                     * namespace are deleted */
   bool is_removed; /* only its deletes are still delivered */
-  bool is_over_bytes; /* the last failure is KIN_EMAXBYTES */
-  char name[];        /* feed.namespace_ */
+  bool is_over_bytes : 1; /* the last failure is KIN_EMAXBYTES */
+  bool lacks_room : 1;    /* max_bytes.needed is about its bytes, too, and no
+                           * request was made since */
+  char name[];            /* feed.namespace_ */
 } kin__scope;
 
 static inline kin__scope *kin__scope_of(kin_feed *feed) {

@@ -275,6 +275,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
     return err;
   }
   *own = shard;
+  kin__max_bytes_reopen(informer);
   kin__scope *scope;
   FOR_EACH(scope, &informer->scopes) {
     if (!scope->is_removed) {

@@ -359,6 +359,134 @@ static void test_event_behind_a_whole_list(void **state) {
   iw_finish(&w);
 }
 
+/* --- What did not fit is not wanted any more ------------------------------ */
+
+static bool removes_at_once;
+static bool stops;
+
+static void remove_or_stop(kin_informer *informer, kin_error_event *event,
+                           void *data) {
+  iw_on_error(informer, event, data);
+  if (strcmp(event->namespace_, "odd") == 0) {
+    event->answer = stops ? KIN_STOP : KIN_RETRY;
+    if (removes_at_once) {
+      removes_at_once = false;
+      iw_drop_odd(&w);
+    }
+  }
+}
+
+/* The even namespace has two objects, which fit. The odd one has ten, which do
+ * not. */
+static kin_informer_options one_too_large(kin__byte_bound *clients) {
+  asked = 0;
+  removes_at_once = false;
+  stops = false;
+  iw_init(&w, 0);
+  for (int i = 1; i < 20; i += 2) {
+    put(i);
+  }
+  put(0);
+  put(2);
+  kin_informer_options options = iw_even_and_odd(&w);
+  options.on_max_bytes = on_max_bytes;
+  options.on_error = remove_or_stop;
+  if (clients != NULL) {
+    *clients = (kin__byte_bound){.max = 8 * PADDING};
+    w.script.env.object_bytes = clients;
+  } else {
+    options.max_bytes = 8 * PADDING;
+  }
+  return options;
+}
+
+static void expect_even_lives(void) {
+  kin_status even = iw_status(&w, "even");
+  assert_int_equal(even.memory_state, KIN_MEMORY_STATE_WHOLE);
+  assert_int_equal(even.state, KIN_STATE_LIVE);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 2);
+}
+
+/* The pause ends with the namespace that did not fit, however many bytes it
+ * needed. */
+static void test_removed_while_paused(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    kin__byte_bound clients;
+    kin_informer_options options = one_too_large(i == 1 ? &clients : NULL);
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_pass(&w.server, 5000);
+    assert_int_equal(asked, 1);
+    assert_int_equal(iw_status(&w, "even").memory_state,
+                     KIN_MEMORY_STATE_PAUSED);
+    iw_drop_odd(&w);
+    mini_pass(&w.server, 60000);
+    expect_even_lives();
+    assert_int_equal(asked, 1);
+    iw_finish(&w);
+  }
+}
+
+/* Then there is nothing to ask. */
+static void test_removed_before_the_question(void **state) {
+  (void)state;
+  kin_informer_options options = one_too_large(NULL);
+  removes_at_once = true;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 5000);
+  expect_even_lives();
+  assert_int_equal(asked, 0);
+  iw_finish(&w);
+}
+
+static void test_stopped_before_the_question(void **state) {
+  (void)state;
+  kin_informer_options options = one_too_large(NULL);
+  stops = true;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 60000);
+  expect_even_lives();
+  assert_int_equal(asked, 0);
+  iw_finish(&w);
+}
+
+/* A namespace that fitted has nothing to do with the pause. */
+static void test_another_is_removed(void **state) {
+  (void)state;
+  kin_informer_options options = one_too_large(NULL);
+  w.server.padding[1] = 7 * PADDING;
+  mini_put(&w.server, 1);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 5000);
+  int lists = w.server.lists;
+  assert_int_equal(kin_informer_remove_namespace(w.informer, "even"), 0);
+  mini_pass(&w.server, 120000);
+  assert_int_equal(w.server.lists, lists);
+  assert_int_equal(asked, 1);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
+  iw_finish(&w);
+}
+
+/* Another shard may fit: it is listed at once. */
+static void test_shard_is_set_while_paused(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    kin__byte_bound clients;
+    kin_informer_options options = one_too_large(i == 1 ? &clients : NULL);
+    w.server.knows_shards = true;
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_pass(&w.server, 5000);
+    assert_int_equal(asked, 1);
+    assert_int_equal(kin_informer_set_shard(w.informer, 0, 4), 0);
+    mini_pass(&w.server, 1);
+    assert_int_equal(asked, 1);
+    assert_true(kin_informer_has_synced(w.informer));
+    assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_WHOLE);
+    assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_LIVE);
+    iw_finish(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_in_different_turns),
@@ -368,6 +496,11 @@ int main(void) {
       cmocka_unit_test(test_a_greater_bound_goes_on_at_once),
       cmocka_unit_test(test_replaced_states_of_a_stream),
       cmocka_unit_test(test_event_behind_a_whole_list),
+      cmocka_unit_test(test_removed_while_paused),
+      cmocka_unit_test(test_removed_before_the_question),
+      cmocka_unit_test(test_stopped_before_the_question),
+      cmocka_unit_test(test_another_is_removed),
+      cmocka_unit_test(test_shard_is_set_while_paused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
