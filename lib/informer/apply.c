@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "informer/compact.h"
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "informer/scopes.h"
@@ -34,12 +35,27 @@ static void try_later(kin__scope *scope) {
  * phase that waits for room, or for the queue, returns false; the process task
  * wakes it. */
 
+/* Packing takes longer than all else. */
+static kin__slice begin_pushing(const kin__scope *scope) {
+  return scope->informer->compact != NULL
+             ? kin__slice_begin(sched_of(scope), OBJECTS_PER_STEP)
+             : kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
+}
+
+static int push(kin__scope *scope, kin_object *object) {
+  kin_object *packed = kin__compact_late(scope->informer, object);
+  int err = kin__scope_put(scope, KIN_DELTA_REPLACED,
+                           packed != NULL ? packed : object);
+  kin_object_unref(packed);
+  return err;
+}
+
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   if (scope->packing > 0) {
     return false; /* the last batch wakes us */
   }
-  kin__slice slice = kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
+  kin__slice slice = begin_pushing(scope);
   kin__stage *stage = &scope->feed.stage;
   kin__chunkq_cursor ahead = {0};
   kin__stage_look_ahead(stage, &ahead, OBJECTS_AHEAD);
@@ -59,7 +75,7 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    if (kin__scope_put(scope, KIN_DELTA_REPLACED, object) != 0) {
+    if (push(scope, object) != 0) {
       try_later(scope);
       return false;
     }

@@ -54,6 +54,7 @@ typedef struct kin__compact {
   bool is_running; /* the work is on another thread */
   bool is_making;  /* from the work's beginning until work_task */
   bool is_thorough;
+  bool is_late; /* the store may have objects from before the dictionary */
   kin__task work_task; /* takes the dictionary */
 
   uint32_t window_objects;
@@ -128,6 +129,8 @@ static bool work_step(kin__task *task) {
     kin__dictionary_unref(compact->made);
     compact->made = NULL;
     compact->dictionaries++;
+    compact->is_late = compact->is_late || !compact->is_thorough;
+    kin__defragment_pass(compact->informer);
     compact->stage = compact->is_thorough ? STAGE_WATCHING : STAGE_WAITING;
   } else {
     compact->stage =
@@ -324,6 +327,28 @@ void kin__compact_take_packed(kin_informer *informer, kin_object **object) {
     note_packed(compact, *object);
   } else if (!pack(compact, object)) {
     keep_plain(compact, object);
+  }
+}
+
+kin_object *kin__compact_late(kin_informer *informer, kin_object *object) {
+  if (informer->compact == NULL || kin__object_is_packed(object) ||
+      kin__object_holders(object) > 1) {
+    return NULL;
+  }
+  kin_object *late = kin__object_ref(object);
+  if (!pack(informer->compact, &late)) {
+    kin_object_unref(late);
+    return NULL;
+  }
+  return late;
+}
+
+/* The objects need less memory than when a bound refused them. */
+void kin__compact_passed(kin_informer *informer) {
+  if (informer->compact != NULL && informer->compact->is_late) {
+    informer->compact->is_late = false;
+    kin__max_bytes_settle(informer);
+    kin__max_bytes_reopen(informer);
   }
 }
 

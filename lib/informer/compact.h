@@ -12,7 +12,9 @@
  * packed when they come, with a dictionary that is made of earlier ones.
  *
  * Until the first dictionary is there objects are plain. The first 64 objects
- * are its samples; another thread makes it. A thorough one follows after 4,096
+ * are its samples; another thread makes it. Then objects that have come meanwhile
+ * are packed, too: those of the store by a pass of the defragmenter, staged ones
+ * when their list is applied. A thorough one follows after 4,096
  * objects, and another whenever the objects have changed so much that they are
  * packed worse than before. Objects keep the dictionary that they were packed
  * with. */
@@ -37,6 +39,13 @@ void kin__compact_forget(struct kin__scope *scope);
 /* For compact_list.c: an object comes back packed. If it is plain it is packed
  * now. */
 void kin__compact_take_packed(kin_informer *informer, kin_object **object);
+
+/* For an object that only the caller refers to, and that may have come before
+ * the first dictionary. Returns a packed one in its place, a new reference, or
+ * NULL: the object stays. */
+kin_object *kin__compact_late(kin_informer *informer, kin_object *object);
+/* That was done with all objects of the store. */
+void kin__compact_passed(kin_informer *informer);
 
 /* Memory for objects that kin__compact_pack will be given: a block for each,
  * since few survive, so that the same block is used again at once. Without

@@ -29,6 +29,16 @@ void kin__compact_forget(struct kin__scope *scope) {
   (void)scope;
 }
 
+kin_object *kin__compact_late(kin_informer *informer, kin_object *object) {
+  (void)informer;
+  (void)object;
+  return NULL;
+}
+
+void kin__compact_passed(kin_informer *informer) {
+  (void)informer;
+}
+
 kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
   return informer->env->memory;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/defragment.h"
 
+#include "informer/compact.h"
 #include "informer/informer.h"
 #include "object/object.h"
 
@@ -10,11 +11,18 @@
 #define COLLECT_PER_SLOT 2u
 
 /* Out of memory: the object stays where it is. */
-static void move_object(kin__memory *memory, kin__store_slot *slot) {
-  kin_object *copy;
-  if (slot->object != NULL && kin__object_is_movable(slot->object, memory) &&
-      kin__object_copy(&copy, memory, slot->object, 0) == 0) {
-    kin_object_unref(slot->object);
+static void move_object(kin_informer *informer, kin__store_slot *slot) {
+  kin__memory *memory = informer->env->memory;
+  kin_object *old = slot->object;
+  if (old == NULL) {
+    return;
+  }
+  kin_object *copy = kin__compact_late(informer, old);
+  if (copy != NULL || (kin__object_is_movable(old, memory) &&
+                       kin__object_copy(&copy, memory, old, 0) == 0)) {
+    informer->store.bytes += kin_object_memory(copy);
+    informer->store.bytes -= kin_object_memory(old);
+    kin_object_unref(old);
     slot->object = copy;
   }
 }
@@ -55,7 +63,6 @@ static bool step(kin__task *task) {
       KIN__CONTAINER_OF(task, kin_informer, defragmenter.task);
   kin__defragmenter *defragmenter = &informer->defragmenter;
   kin_store *store = &informer->store;
-  kin__memory *memory = informer->env->memory;
   if (informer->fifo.depth > 0 ||
       kin__dispatcher_is_sending(&informer->dispatcher)) {
     return false; /* the process task wakes us */
@@ -65,15 +72,23 @@ static bool step(kin__task *task) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
-    move_object(memory, kin__store_at(store, defragmenter->next++));
-    (void)kin__arena_collect(memory->arena, COLLECT_PER_SLOT);
+    move_object(informer, kin__store_at(store, defragmenter->next++));
+    (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
-  return end(informer);
+  bool has_more = end(informer);
+  kin__compact_passed(informer);
+  return has_more;
 }
 
 void kin__defragment_init(kin__defragmenter *defragmenter) {
   *defragmenter = (kin__defragmenter){.next = 0};
   kin__task_init(&defragmenter->task, step);
+}
+
+void kin__defragment_pass(kin_informer *informer) {
+  informer->defragmenter.is_passing = true;
+  informer->defragmenter.next = 0;
+  kin__sched_add(informer->env->sched, &informer->defragmenter.task);
 }
 
 void kin__defragment_wake(kin_informer *informer) {

@@ -18,7 +18,8 @@
  * share slabs: when one has moved its objects away, another's may lie alone. An
  * object is moved if only the store holds it. Moving makes another kin_object
  * with the same content; objects that the store lends are borrowed until the
- * store changes, and an informer's store may change in each turn of the loop. */
+ * store changes, and an informer's store may change in each turn of the loop.
+ * With compact storage, a pass packs what is plain. */
 typedef struct kin__defragmenter {
   kin__task task;
   uint32_t next; /* the pass's next slot */
@@ -30,6 +31,9 @@ typedef struct kin__defragmenter {
 struct kin_informer;
 
 void kin__defragment_init(kin__defragmenter *defragmenter);
+
+/* Begins a pass in any case: a dictionary has come (compact.h). */
+void kin__defragment_pass(struct kin_informer *informer);
 
 /* The informer has no change in hand: begins a pass if there is a need, or
  * continues one. O(1). */

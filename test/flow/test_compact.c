@@ -119,7 +119,7 @@ static void test_objects_are_packed(void **state) {
   open_compact(&w, OBJECTS);
   mini_pass(&w.server, 1000);
   iw_assert_truth(&w);
-  assert_true(count_packed(&w) < OBJECTS);
+  assert_int_equal(count_packed(&w), OBJECTS);
   expect_all_in_the_informers_memory(&w);
   put_all(&w);
   assert_int_equal(count_packed(&w), OBJECTS);
@@ -132,7 +132,19 @@ static void test_objects_are_packed(void **state) {
   iw_finish(&w);
 }
 
-/* Until the dictionary is there, objects are plain. */
+static uint64_t sum_of_bytes(const iw_world *w) {
+  uint64_t sum = 0;
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
+         NULL) {
+    sum += kin_object_memory(object);
+  }
+  return sum;
+}
+
+/* Until the dictionary is there, objects are plain. Then they are packed, too,
+ * but for those that the program holds. */
 static void test_dictionary_is_made_elsewhere(void **state) {
   (void)state;
   iw_world w;
@@ -148,12 +160,74 @@ static void test_dictionary_is_made_elsewhere(void **state) {
   put_all(&w);
   assert_int_equal(count_packed(&w), 0);
   assert_int_equal(pool.started, 1);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
   pool_run(&pool);
   script_run(&w.script);
+  assert_int_equal(count_packed(&w), OBJECTS - 1);
+  assert_ptr_equal(kin_store_get_key(store, "even/p2"), held);
+  assert_int_equal(kin_store_bytes(store), sum_of_bytes(&w));
+  assert_int_equal(iw_metrics(&w).packed_objects, OBJECTS - 1);
+  kin_object_unref(held);
+  iw_assert_truth(&w);
   put_all(&w);
   assert_int_equal(count_packed(&w), OBJECTS);
   iw_assert_truth(&w);
   iw_finish(&w);
+}
+
+/* The dictionary comes in the middle of a list: what is staged is packed when
+ * the list is applied. */
+static void test_dictionary_comes_while_listing(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  iw_init(&w, 0);
+  use_pool(&w, &pool);
+  w.server.honours_limit = true;
+  w.server.withholds = "continue=";
+  mini_put_first(&w.server, OBJECTS);
+  kin_informer_options options = compact_options(&w);
+  options.no_watch_list = true;
+  options.page_size = OBJECTS / 2;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  pool_run(&pool);
+  script_run(&w.script);
+  assert_int_equal(count_packed(&w), 0);
+  w.script.env.start_work = NULL;
+  w.server.withholds = NULL;
+  mini_pass(&w.server, 1000);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(kin_store_bytes(kin_informer_store(w.informer)),
+                   sum_of_bytes(&w));
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+/* A close while what is plain is packed, after any number of steps. */
+static void test_close_while_packed_late(void **state) {
+  (void)state;
+  for (unsigned steps = 0; steps < OBJECTS; steps++) {
+    iw_world w;
+    hand_pool pool;
+    iw_init(&w, 0);
+    use_pool(&w, &pool);
+    mini_put_first(&w.server, OBJECTS);
+    kin_informer_options options = compact_options(&w);
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_pass(&w.server, 1000);
+    pool_run(&pool);
+    w.script.sched.max_pieces = 1;
+    for (unsigned i = 0; i < steps; i++) {
+      (void)kin__sched_run(&w.script.sched, 0);
+    }
+    if (steps == OBJECTS / 2) {
+      assert_in_range(count_packed(&w), 1, OBJECTS - 1);
+    }
+    iw_finish(&w);
+  }
 }
 
 /* A close waits for the work on the other thread. */
@@ -756,20 +830,54 @@ static void test_bodies_are_dropped(void **state) {
   }
   kin_store *store = kin_informer_store(w.informer);
   assert_int_equal(kin_store_count(store), FEW);
-  assert_true(count_packed(&w) >= FEW - SAMPLES);
+  assert_int_equal(count_packed(&w), FEW);
   assert_int_equal(iw_metrics(&w).dropped_bodies, 0);
   for (int i = FEW; i < MANY && iw_metrics(&w).dropped_bodies == 0; i++) {
     tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
   }
   size_t count = kin_store_count(store);
   assert_true(count > FEW && count < MANY);
-  assert_int_equal(iw_metrics(&w).dropped_bodies, count);
+  size_t whole = 0; /* the dictionary has all of their text */
   kin_cursor cursor = {0};
   const kin_object *object;
   while ((object = kin_store_next(store, &cursor)) != NULL) {
-    assert_true(kin_object_is_key_only(object));
+    whole += !kin_object_is_key_only(object);
   }
+  assert_true(whole <= SAMPLES);
+  assert_int_equal(iw_metrics(&w).dropped_bodies, count - whole);
   iw_finish(&w);
+}
+
+/* Objects do not fit while they are plain. When the dictionary is there, they
+ * are packed, and the pause ends at once. */
+static void test_dictionary_ends_a_pause(void **state) {
+  (void)state;
+  for (int cached = 0; cached < 2; cached++) {
+    iw_world w;
+    hand_pool pool;
+    iw_init(&w, 0);
+    use_pool(&w, &pool);
+    for (int i = 0; i < OBJECTS; i++) {
+      w.server.padding[i] = 1000;
+    }
+    mini_put_first(&w.server, cached * OBJECTS / 2);
+    kin_informer_options options = compact_options(&w);
+    options.max_bytes = 14000;
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_pass(&w.server, 1000);
+    mini_put_first(&w.server, OBJECTS);
+    mini_pass(&w.server, 10000);
+    assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
+    assert_int_equal(w.last_code, KIN_EMAXBYTES);
+    pool_run(&pool);
+    w.script.env.start_work = NULL;
+    mini_pass(&w.server, 1);
+    assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_WHOLE);
+    assert_int_equal(count_packed(&w), OBJECTS);
+    iw_assert_truth(&w);
+    assert_int_equal(iw_metrics(&w).bounded_bytes, sum_of_bytes(&w));
+    iw_finish(&w);
+  }
 }
 
 /* --- Sweeps --------------------------------------------------------------- */
@@ -834,6 +942,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_objects_are_packed),
       cmocka_unit_test(test_dictionary_is_made_elsewhere),
+      cmocka_unit_test(test_dictionary_comes_while_listing),
+      cmocka_unit_test(test_close_while_packed_late),
+      cmocka_unit_test(test_dictionary_ends_a_pause),
       cmocka_unit_test(test_close_while_made),
       cmocka_unit_test(test_relist_reuses),
       cmocka_unit_test(test_indices),
