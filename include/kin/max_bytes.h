@@ -39,7 +39,12 @@ typedef enum kin_memory_decision {
    * the object and with the list that it belonged to, an eighth of max_bytes
    * stays free: after namespaces were removed, or, with the client's bound, after
    * other informers have shrunk or closed. If the namespace is removed or stopped
-   * whose object did not fit, a free eighth is enough. The default. */
+   * whose object did not fit, a free eighth is enough.
+   *
+   * The new states of a list come beside the cached ones that they replace. So a
+   * list in which all has changed needs a bound of twice the objects; with less
+   * the informer stays paused. Then set a larger bound, or answer
+   * KIN_MEMORY_DROP_BODIES. The default. */
   KIN_MEMORY_PAUSE = 0,
 
   /** From here on, objects are stored with their keys only
