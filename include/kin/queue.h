@@ -262,10 +262,11 @@ KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
  * order. */
 KIN_EXTERN size_t kin_queue_count(const kin_queue *queue);
 
-/** Returns whether pending_limit items or more wait. In a FIFO, a key that was
- * deleted behind others waits, too. The producer should then
- * stop reading, until this is false again. The queue never refuses an item for
- * this reason. */
+/** Returns whether pending_limit changes or more wait. In a FIFO each key is one
+ * change, also a key that was deleted behind others. In a delta queue every
+ * change of a key counts, so one object alone can fill the queue. The producer
+ * should then stop reading, until this is false again. The queue never refuses
+ * a change for this reason. */
 KIN_EXTERN bool kin_queue_is_full(const kin_queue *queue);
 
 /** A copy of what is queued for a key; free it with kin_deltas_free.

@@ -34,7 +34,7 @@ typedef enum kin__controller_phase {
 #define KIN__CONTROLLER_KEY_BYTES 512u
 #define KIN__CONTROLLER_LIST_STEP 64u
 
-/* Keys that may wait in a delta queue before reading is paused. An in-order
+/* Changes that may wait in a delta queue before reading is paused. An in-order
  * queue has the same default (QF-16). */
 #define KIN__CONTROLLER_PENDING 2000u
 

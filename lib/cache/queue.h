@@ -146,10 +146,10 @@ struct kin_queue {
   } as;
 };
 
-/* Items, and keys that pops will skip. */
+/* Changes that wait, with the keys that pops will skip. */
 static inline size_t kin__queue_depth(const kin_queue *queue) {
-  return queue->ops->skips_keys ? queue->as.keyed.fifo.depth
-                                : queue->ops->count(queue);
+  return queue->ops->has_batches ? queue->ops->count(queue)
+                                 : queue->as.keyed.fifo.deltas;
 }
 
 /* Sets the synced latch if no initial item is left. */

@@ -289,11 +289,6 @@ static void warm(const kin_informer *informer) {
   }
 }
 
-static void forget_behind(kin_informer *informer, uint32_t count) {
-  uint32_t behind = informer->behind;
-  informer->behind = (uint16_t)(behind > count ? behind - count : 0);
-}
-
 /* Processes some keys. Returns KIN__MORE if the dispatcher needs another step
  * first. Errors: KIN_ENOMEM. */
 static int process_keys(kin_informer *informer) {
@@ -315,7 +310,6 @@ static int process_keys(kin_informer *informer) {
       return err;
     }
     kin__delta_fifo_drop(&informer->fifo);
-    forget_behind(informer, deltas.count - 1);
     informer->processed_keys++;
   }
   return 0;
@@ -334,11 +328,10 @@ bool kin__handle_deltas_step(kin__task *task) {
     return false;
   }
   if (informer->fifo.depth == 0) {
-    informer->behind = 0; /* deletions that were merged were counted, too */
     kin__max_bytes_settle(informer);
   }
   uint32_t low = kin__max_bytes_is_near(informer) ? 1 : KIN__QUEUE_LOW;
-  if (informer->fifo.depth + informer->behind < low) {
+  if (informer->fifo.deltas < low) {
     wake_waiters(informer);
   }
   if (informer->member.is_closing) {

@@ -9,7 +9,7 @@
 /* Queue -> store -> listeners (PD-01, PD-02). The store alone decides whether a
  * change is an add or an update. */
 
-/* With more keys in the queue than HIGH a scope's watch is paused; below LOW it
+/* With HIGH changes or more in the queue a scope's watch is paused; below LOW it
  * is resumed (QF-16). */
 #define KIN__QUEUE_HIGH 2000u
 #define KIN__QUEUE_LOW 1000u

@@ -68,8 +68,6 @@ struct kin_informer {
                        * the rest has to wait */
   uint8_t close_part; /* index of the part being freed, see informer.c */
   bool is_started;
-  uint16_t behind;    /* deltas of fifo behind another of their key: too many
-                       * until fifo is empty, and never over the maximum */
   kin__link applying; /* scopes whose apply task has work, or waits for room */
   kin__link paused;   /* feeds that do not read because the queue is full */
 

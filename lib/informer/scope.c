@@ -36,11 +36,9 @@ int kin__scope_push(kin__scope *scope, kin_delta_type type,
   if (err != 0) {
     return err;
   }
-  bool is_behind = informer->fifo.depth == depth;
-  informer->behind += is_behind && informer->behind < UINT16_MAX;
-  kin__max_bytes_pushed(scope, type, object, is_behind);
+  kin__max_bytes_pushed(scope, type, object, informer->fifo.depth == depth);
   kin__sched_add(informer->env->sched, &informer->process_task);
-  if (informer->fifo.depth + informer->behind >= KIN__QUEUE_HIGH ||
+  if (informer->fifo.deltas >= KIN__QUEUE_HIGH ||
       kin__max_bytes_is_near(informer)) {
     kin__feed_pause(&scope->feed, &informer->paused);
   }

@@ -54,7 +54,14 @@ void kin__delta_fifo_finish(kin__delta_fifo *fifo) {
 
 bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count) {
   for (; count > 0 && fifo->depth > 0; count--) {
-    kin__delta_fifo_drop(fifo);
+    entry *e = entry_at(fifo, fifo->first);
+    if (e->count > 1) {
+      kin_object_unref(newest_of(e)->object);
+      e->count--;
+      fifo->deltas--;
+    } else {
+      kin__delta_fifo_drop(fifo);
+    }
   }
   return fifo->depth > 0;
 }
@@ -97,6 +104,7 @@ static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
   }
   set(&e->deltas.items[e->count], delta);
   e->count++;
+  fifo->deltas++;
   return 0;
 }
 
@@ -107,6 +115,7 @@ static void enter(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
   assert(err == 0);
   (void)err;
   fifo->depth++;
+  fifo->deltas += entry_at(fifo, id)->count;
 }
 
 /* The queue must not be empty. */
@@ -212,6 +221,7 @@ int kin__delta_fifo_set(kin__delta_fifo *fifo, const kin__delta *delta) {
   kin__delta copy; /* first, because it may be the same object */
   set(&copy, delta);
   drop_deltas(fifo, e);
+  fifo->deltas -= e->count - 1;
   e->capacity = 0;
   e->count = 1;
   e->deltas.one = copy;
@@ -257,6 +267,13 @@ bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas) {
   return fifo->depth > 0;
 }
 
+/* The opposite of enter. */
+static void leave(kin__delta_fifo *fifo, uint32_t id) {
+  fifo->depth--;
+  fifo->deltas -= entry_at(fifo, id)->count;
+  kin__map_remove(&fifo->map, id);
+}
+
 /* Takes the oldest key out; there must be one. */
 static uint32_t unlink_first(kin__delta_fifo *fifo) {
   uint32_t id = fifo->first;
@@ -264,8 +281,7 @@ static uint32_t unlink_first(kin__delta_fifo *fifo) {
   if (fifo->first == KIN__NO_SLOT) {
     fifo->last = KIN__NO_SLOT;
   }
-  fifo->depth--;
-  kin__map_remove(&fifo->map, id);
+  leave(fifo, id);
   return id;
 }
 
@@ -318,9 +334,8 @@ void kin__delta_fifo_truncate(kin__delta_fifo *fifo, uint32_t last) {
   uint32_t id = last != KIN__NO_SLOT ? entry_at(fifo, last)->next : fifo->first;
   while (id != KIN__NO_SLOT) {
     uint32_t next = entry_at(fifo, id)->next;
-    kin__map_remove(&fifo->map, id);
+    leave(fifo, id);
     kin__delta_fifo_release(fifo, id);
-    fifo->depth--;
     id = next;
   }
   fifo->last = last;

@@ -32,7 +32,8 @@ typedef struct kin__delta_fifo {
   kin__map map;
   uint32_t first; /* oldest entry, KIN__NO_SLOT if empty */
   uint32_t last;
-  size_t depth; /* keys */
+  uint32_t depth;  /* keys */
+  uint32_t deltas; /* of all keys */
   /* DF-03: whether a key without deltas is known; the deletion of an unknown
    * key is ignored. NULL: no key is known. */
   bool (*is_known)(void *ctx, kin_str key, uint32_t hash);
@@ -51,7 +52,7 @@ void kin__delta_fifo_init(kin__delta_fifo *fifo, const kin_allocator *allocator,
                           kin__hash_seed seed);
 /* Drops all keys; O(n). */
 void kin__delta_fifo_finish(kin__delta_fifo *fifo);
-/* Drops up to `count` keys; returns whether any is left. */
+/* Drops up to `count` deltas; returns whether any is left. */
 bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count);
 
 /* Appends a copy of `delta` with a reference to its object. A DELETED of a key

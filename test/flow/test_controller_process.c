@@ -195,6 +195,46 @@ static void test_controller_back_pressure(void **state) {
   cw_finish(&w);
 }
 
+/* Sends up to `count` states of one object, until the watch is paused. */
+static void put_states(script_request *watch, unsigned version,
+                       unsigned count) {
+  for (unsigned i = 0; i < count && !watch->is_paused; i++) {
+    char body[256];
+    int length = snprintf(
+        body, sizeof body,
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"p0\","
+        "\"namespace\":\"even\",\"uid\":\"u\",\"resourceVersion\":\"%u\"}}}\n",
+        version + i);
+    watch->callbacks->on_body(watch->ctx, body, (size_t)length);
+  }
+}
+
+/* QF-16: one object alone fills the queue of either kind. */
+static void test_controller_one_object_fills_the_queue(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.log.is_terse = true;
+    mini_put_first(&w.vh.server, 20);
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    script_request *watch = script_expect(&w.vh.script, "watch=");
+    put_states(watch, 1000, 2 * KIN__CONTROLLER_PENDING);
+    assert_true(watch->is_paused);
+    kin_deltas *deltas;
+    assert_int_equal(kin_queue_get(kin_controller_queue(w.controller),
+                                   KIN_STR("even/p0"), &deltas),
+                     0);
+    assert_int_equal(deltas->count, KIN__CONTROLLER_PENDING);
+    kin_deltas_free(deltas);
+    script_run(&w.vh.script);
+    assert_false(watch->is_paused);
+    assert_int_equal(w.log.updates, KIN__CONTROLLER_PENDING);
+    cw_finish(&w);
+  }
+}
+
 /* A source whose list is as long as the test wants. */
 typedef struct big_source {
   kin_feed *feed;
@@ -652,6 +692,7 @@ int main(void) {
       cmocka_unit_test(test_controller_hopeless_item),
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
+      cmocka_unit_test(test_controller_one_object_fills_the_queue),
       cmocka_unit_test(test_controller_big_lists),
       cmocka_unit_test(test_controller_resync_ends),
       cmocka_unit_test(test_controller_big_list_given_up),

@@ -103,7 +103,7 @@ static void test_one_object_fills_the_queue(void **state) {
     w.script.sched.max_pieces = pieces;
     script_run(&w.script);
     assert_false(request->is_paused);
-    assert_int_equal(w.informer->behind, 0);
+    assert_int_equal(w.informer->fifo.deltas, 0);
     const kin_object *hot =
         kin_store_get_key(kin_informer_store(w.informer), "even/hot");
     assert_non_null(hot);

@@ -206,11 +206,24 @@ static void do_first(bool takes) {
   model_drop(key);
 }
 
+/* Drops the newest delta of the first key. */
+static void model_clear_one(void) {
+  unsigned key = model_first();
+  record *newest = newest_of(key);
+  kin_object_unref(newest->delta.object);
+  m.count--;
+  memmove(newest, newest + 1,
+          (size_t)(m.records + m.count - newest) * sizeof *newest);
+  if (newest_of(key) == NULL) {
+    m.turn_of[key] = 0;
+  }
+}
+
 static void do_clear(void) {
   unsigned count = below(5);
   bool has_more = kin__delta_fifo_clear_step(&m.fifo, count);
-  for (; count > 0 && model_first() < MAX_KEYS; count--) {
-    model_drop(model_first());
+  for (; count > 0 && m.count > 0; count--) {
+    model_clear_one();
   }
   assert_int_equal(has_more, m.count > 0);
 }
@@ -225,6 +238,7 @@ static void check_keys(void) {
     depth += is_queued ? 1 : 0;
   }
   assert_int_equal(m.fifo.depth, depth);
+  assert_int_equal(m.fifo.deltas, m.count);
 }
 
 static void run_seed(uint64_t seed) {

@@ -123,6 +123,7 @@ static void assert_empty(fixture *f) {
   assert_int_equal(deltas.count, 0);
   assert_false(kin__delta_fifo_peek(&f->fifo, &deltas));
   assert_int_equal(f->fifo.depth, 0);
+  assert_int_equal(f->fifo.deltas, 0);
   kin__delta_fifo_drop(&f->fifo); /* nothing */
 }
 
@@ -515,11 +516,14 @@ static void test_delta_fifo_clears_in_steps(void **state) {
     push(&f, 'A', key, 1);
     push(&f, 'U', key, 2);
   }
-  assert_true(kin__delta_fifo_clear_step(&f.fifo, 4));
-  assert_int_equal(f.fifo.depth, 6);
-  assert_true(kin__delta_fifo_clear_step(&f.fifo, 4));
-  push(&f, 'A', "b", 1); /* the queue works on */
-  assert_false(kin__delta_fifo_clear_step(&f.fifo, 4));
+  assert_true(kin__delta_fifo_clear_step(&f.fifo, 7));
+  assert_int_equal(f.fifo.depth, 7);
+  assert_int_equal(f.fifo.deltas, 13);
+  assert_true(kin__delta_fifo_clear_step(&f.fifo, 8));
+  push(&f, 'U', "a7", 3); /* the queue works on */
+  push(&f, 'A', "b", 1);
+  assert_int_equal(f.fifo.deltas, 7);
+  assert_false(kin__delta_fifo_clear_step(&f.fifo, 7));
   assert_empty(&f);
   push(&f, 'A', "c", 1);
   teardown(&f); /* drops the rest */
