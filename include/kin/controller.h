@@ -161,7 +161,7 @@ KIN_EXTERN int kin_controller_close(kin_controller *controller,
 
 /** Returns whether the first list has been processed: kin_queue_has_synced of
  * the controller's queue. In handlers of the last item a delta queue may say so
- * already, and take that back if memory is out for the rest of the item. */
+ * already, and take that back if the rest of the item has to wait. */
 KIN_EXTERN bool kin_controller_has_synced(const kin_controller *controller);
 
 /** The version that the queue has come to, "" before the first list. Borrowed
@@ -203,7 +203,8 @@ KIN_EXTERN int kin_controller_get_status(const kin_controller *controller,
 /** Counts of processed items. */
 typedef struct kin_controller_stats {
   size_t size;       /**< set by the INIT macro */
-  uint64_t items;    /**< popped; a batch counts once */
+  uint64_t items;    /**< popped; a batch counts once, an item that is processed
+                      * in several steps once for each */
   uint64_t failures; /**< items that could not be processed */
   uint64_t retries;  /**< failed items that were put back */
 } kin_controller_stats;

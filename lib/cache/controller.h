@@ -58,6 +58,7 @@ struct kin_controller {
   kin__timer timer;     /* until the next try */
   kin__timer index_timer;
 
+  kin__slice slice; /* of the step that pops */
   kin__controller_phase phase;
   kin__payload *list; /* the list that the reflector is adding to, or NULL */
   kin__whole whole;   /* the current item, unless POPPING */

@@ -102,30 +102,38 @@ static void wait_if_fruitless(kin_controller *c) {
 
 /* --- Popping -------------------------------------------------------------- */
 
-/* For the controller's own queue. If memory is out, what is left of the item is
- * put back, so that nothing is lost and nothing is told twice. */
+/* For the controller's own queue. If memory or the slice is out, what is left of
+ * the item is put back, so that nothing is lost and nothing is told twice. After
+ * a slice it comes next. */
 static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
   kin_controller *c = data;
-  int err = 0;
-  uint32_t i = 0;
+  const kin_deltas *deltas = &item->deltas;
+  uint32_t done = 0;
+  int err;
   c->was_called = true;
-  for (; i < item->deltas.count && err == 0 && !c->member.is_closing; i++) {
-    err = kin__handle_deltas_one(&c->store, &c->timed, &item->deltas.items[i],
+  do {
+    err = kin__handle_deltas_one(&c->store, &c->timed, &deltas->items[done],
                                  item->is_initial);
-  }
+    done += err == 0 ? 1 : 0;
+  } while (err == 0 && done < deltas->count && !c->member.is_closing &&
+           kin__slice_next(&c->slice));
   if (err != 0) {
-    note_key(c, &item->deltas);
-    if (i > 1) { /* only a delta queue has items of several deltas */
-      kin__delta_fifo_forget(&queue->as.keyed.fifo, queue->as.keyed.in_flight,
-                             i - 1);
-    }
+    note_key(c, deltas);
   }
-  item->requeue = err == KIN_ENOMEM;
-  if (item->requeue && item->is_initial && !is_in_order(c)) {
+  item->requeue = err == KIN_ENOMEM || (err == 0 && done < deltas->count);
+  c->was_put_back = item->requeue && err != 0;
+  if (!item->requeue || is_in_order(c)) {
+    return err;
+  }
+  if (done > 0) {
+    kin__delta_fifo_forget(&queue->as.keyed.fifo, queue->as.keyed.in_flight,
+                           done);
+  }
+  queue->as.keyed.is_next = err == 0;
+  if (item->is_initial) {
     kin__delta_retry_initial(queue);
     c->fruitless = kin_queue_count(queue); /* no other item comes first */
   }
-  c->was_put_back = item->requeue;
   return err;
 }
 
@@ -273,8 +281,8 @@ static bool pop_step(kin_controller *c) {
   }
   resync_some(c);
   bool has_more = true;
-  kin__slice slice = begin_slice(c);
-  while (has_more && kin__slice_next(&slice)) {
+  c->slice = begin_slice(c);
+  while (has_more && kin__slice_next(&c->slice)) {
     if (take_whole(c)) {
       break;
     }

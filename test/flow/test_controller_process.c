@@ -235,6 +235,64 @@ static void test_controller_one_object_fills_the_queue(void **state) {
   }
 }
 
+static unsigned calls_in_step;
+
+static void take_ten_milliseconds(change_log *log) {
+  cw_world *w = log->data;
+  w->vh.script.now_ns += 10000000;
+  calls_in_step++;
+}
+
+static kin_object *state_of_one(cw_world *w, unsigned version) {
+  return object_keyed(&w->vh.memory.allocator, "even/p0", version);
+}
+
+static void check_hot_object(cw_kind kind, unsigned steps) {
+  enum { COUNT = 30 };
+  cw_world w;
+  cw_init(&w, kind, 0);
+  assert_int_equal(cw_open(&w), 0);
+  w.log.during = take_ten_milliseconds;
+  w.log.is_terse = true;
+  kin_queue *queue = kin_controller_queue(w.controller);
+  for (unsigned i = 0; i < COUNT; i++) {
+    kin_object *object = state_of_one(&w, 1000 + i);
+    int err = i == 0
+                  ? kin_queue_replace(queue, (const kin_object *const *)&object,
+                                      1, KIN_STR("5"))
+                  : kin_queue_update(queue, object);
+    assert_int_equal(err, 0);
+    kin_object_unref(object);
+  }
+  unsigned done = 0;
+  while (done < steps && kin__sched_has_work(&w.vh.script.sched)) {
+    calls_in_step = 0;
+    kin__sched_run(&w.vh.script.sched, 0); /* one step */
+    assert_true(calls_in_step <= 1);
+    done += calls_in_step;
+    assert_true(kind == CW_IN_ORDER || w.synced == 0 || done == COUNT);
+  }
+  if (steps > COUNT) {
+    assert_int_equal(done, COUNT);
+    assert_int_equal(w.synced, 1);
+    change_log_assert_folds_to(&w.log, w.store);
+    assert_int_equal(kin_queue_count(queue), 0);
+    assert_int_equal(w.process_errors, 0);
+  }
+  cw_finish(&w);
+}
+
+/* PD-04, SI-16: the changes of one object are processed in steps, too, each
+ * once. on_synced comes after the last one. A close between two steps frees the
+ * rest. */
+static void test_controller_hot_object_in_steps(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    check_hot_object(kind, UINT32_MAX);
+    check_hot_object(kind, 10);
+  }
+}
+
 /* A source whose list is as long as the test wants. */
 typedef struct big_source {
   kin_feed *feed;
@@ -693,6 +751,7 @@ int main(void) {
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_one_object_fills_the_queue),
+      cmocka_unit_test(test_controller_hot_object_in_steps),
       cmocka_unit_test(test_controller_big_lists),
       cmocka_unit_test(test_controller_resync_ends),
       cmocka_unit_test(test_controller_big_list_given_up),
