@@ -92,7 +92,9 @@ typedef struct kin_controller_options {
   const char *name;
 
   /** Time after a list or a resync until all objects are resynced; 0: never.
-   * should_resync may refuse (client-go's FullResyncPeriod, ShouldResync). */
+   * should_resync may refuse (client-go's FullResyncPeriod, ShouldResync). A
+   * resync that falls due before the last one has been processed is left
+   * out. */
   uint32_t resync_ms;
   kin_controller_should_resync_cb should_resync; /**< NULL: always */
 

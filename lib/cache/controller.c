@@ -39,14 +39,22 @@ static int replace(void *ctx, const kin_object *const *objects, size_t count,
                            version);
 }
 
-/* A resync by key runs in the loop, in steps. */
+/* A resync by key runs in the loop, in steps. A resync of everything that falls
+ * due before the last one has been processed is left out. If handlers are slower
+ * than resyncs, each change would else wait behind ever more of them. */
 static int resync(void *ctx) {
   kin_controller *c = ctx;
   if (c->owns_queue && c->options.queue_kind == KIN_CONTROLLER_DELTA) {
     kin__controller_begin_resync(c);
     return 0;
   }
-  return kin_queue_resync(c->queue);
+  if (c->has_sync_all) {
+    return 0;
+  }
+  int err = kin_queue_resync(c->queue);
+  c->has_sync_all = err == 0 && c->queue->ops == &kin__in_order_ops &&
+                    c->queue->known.get == NULL;
+  return err;
 }
 
 static int bookmark(void *ctx, kin_str version) {

@@ -479,6 +479,45 @@ static void test_controller_resync(void **state) {
   }
 }
 
+static void take_long(change_log *log) {
+  cw_world *w = log->data;
+  w->vh.script.now_ns += 100000000;
+}
+
+/* Resyncs that handlers are too slow for do not pile up, nor does what comes
+ * between them wait ever longer. */
+static void test_controller_slow_resyncs(void **state) {
+  (void)state;
+  enum { OBJECTS = 20, TURNS = 2000 };
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.options.resync_ms = 1000;
+    w.log.is_terse = true;
+    w.log.during = NULL;
+    mini_put_first(&w.vh.server, OBJECTS);
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    w.log.during = take_long;
+    script_env *script = &w.vh.script;
+    kin_queue *queue = kin_controller_queue(w.controller);
+    for (unsigned i = 0; i < TURNS; i++) {
+      kin__timers_run(&script->timers, script->now_ns / 1000000, 1000);
+      kin__sched_run(&script->sched, 0); /* one step */
+      if (i % 50 == 0) {
+        kin_object *object =
+            object_keyed(&w.vh.memory.allocator, "even/p0", 1000 + i);
+        assert_int_equal(kin_queue_update(queue, object), 0);
+        kin_object_unref(object);
+      }
+      assert_true(kin_queue_count(queue) <= OBJECTS);
+    }
+    assert_true(kind == CW_QUEUE_FIFO || w.log.updates > 100);
+    w.log.during = NULL;
+    cw_finish(&w);
+  }
+}
+
 /* OQ-08: an index may be added when the store is full; a failing one has no
  * values, and keeps no object out. */
 static int fail_for_p1(const kin_object *object, kin_index_values *values,
@@ -524,6 +563,7 @@ int main(void) {
       cmocka_unit_test(test_controller_transform),
       cmocka_unit_test(test_controller_store_version),
       cmocka_unit_test(test_controller_resync),
+      cmocka_unit_test(test_controller_slow_resyncs),
       cmocka_unit_test(test_controller_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
