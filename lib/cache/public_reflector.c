@@ -373,7 +373,7 @@ int kin_reflector_resume(kin_reflector *reflector) {
   if (reflector->member.is_closing) {
     return KIN_ECLOSED;
   }
-  if (!kin__link_is_empty(&reflector->paused)) {
+  if (!kin__link_is_empty(&reflector->paused) || reflector->is_waiting) {
     kin__public_reflector_wake(reflector);
   }
   return 0;

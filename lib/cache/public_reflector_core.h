@@ -44,6 +44,7 @@ struct kin_reflector {
   size_t count;
   const kin__list_taker *taker; /* NULL: the list is gathered and replaced */
   bool has_begun;               /* the taker's begin has succeeded */
+  bool is_waiting;              /* the list waits for room */
   int result;                   /* of replace */
 
   bool is_started;

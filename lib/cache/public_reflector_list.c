@@ -239,9 +239,22 @@ void kin__public_reflector_on_retry(kin__timer *timer) {
       KIN__CONTAINER_OF(timer, kin_reflector, apply_timer));
 }
 
+/* QF-16: a list waits for room before it begins, as a watch does. Otherwise the
+ * lists that follow expired watches would pile up in a queue that is not
+ * emptied. */
+static bool has_to_wait(const kin_reflector *reflector) {
+  const kin_reflector_store *store = &reflector->store;
+  return !reflector->has_begun && reflector->objects == NULL &&
+         store->is_full != NULL && store->is_full(store->ctx);
+}
+
 bool kin__public_reflector_list_step(kin_reflector *reflector) {
   switch (reflector->phase) {
   case KIN__LIST_GATHERING:
+    reflector->is_waiting = has_to_wait(reflector);
+    if (reflector->is_waiting || reflector->member.is_closing) {
+      return reflector->member.is_closing;
+    }
     return reflector->taker != NULL ? hand_over_step(reflector)
                                     : gather_step(reflector);
   case KIN__LIST_REPLACING:

@@ -195,6 +195,38 @@ static void test_controller_back_pressure(void **state) {
   cw_finish(&w);
 }
 
+/* QF-16: an item that always fails keeps a queue full. Lists do not pile up
+ * behind it, nor do resyncs. */
+static void test_controller_blocked_queue(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_QUEUE_DELTA; kind <= CW_QUEUE_BATCHES; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.log.is_terse = true;
+    w.options.retry_on_error = true;
+    w.options.resync_ms = 1000;
+    w.queue_options.pending_limit = 3;
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    w.failing_key = "even/p0";
+    w.failures_left = UINT32_MAX;
+    mini_put(&w.vh.server, 0);
+    for (int i = 0; i < 20; i++) {
+      mini_put(&w.vh.server, 1 + i);
+      mini_pass(&w.vh.server, 15000);
+      mini_compact(&w.vh.server);
+      mini_expire_watches(&w.vh.server);
+      mini_end_watches(&w.vh.server);
+      mini_pass(&w.vh.server, 15000);
+      assert_true(kin_queue_count(w.queue) < 10);
+    }
+    w.failures_left = 0;
+    mini_pass(&w.vh.server, 60000);
+    cw_assert_truth(&w);
+    cw_finish(&w);
+  }
+}
+
 /* Sends up to `count` states of one object, until the watch is paused. */
 static void put_states(script_request *watch, unsigned version,
                        unsigned count) {
@@ -750,6 +782,7 @@ int main(void) {
       cmocka_unit_test(test_controller_hopeless_item),
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
+      cmocka_unit_test(test_controller_blocked_queue),
       cmocka_unit_test(test_controller_one_object_fills_the_queue),
       cmocka_unit_test(test_controller_hot_object_in_steps),
       cmocka_unit_test(test_controller_big_lists),

@@ -290,6 +290,30 @@ static void test_stays_full(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* QF-16: a list waits for room, too. */
+static void test_list_waits_for_room(void **state) {
+  (void)state;
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  reflector_rig_open_watching(&f);
+  f.is_full = true;
+  hand_source_fail(&f.source, 410, "Expired", false);
+  pass(&f, 60000);
+  hand_source_list(&f.source, "a@8 b@9", "9");
+  for (int i = 0; i < 2; i++) {
+    pass(&f, 60000);
+    reflector_rig_expect(&f, "");
+    assert_int_equal(kin_reflector_resume(f.reflector), 0); /* still full */
+  }
+  f.is_full = false;
+  assert_int_equal(kin_reflector_resume(f.reflector), 0);
+  script_run(&f.vh.script);
+  reflector_rig_expect(&f, "R(a@8,b@9)#9");
+  assert_version(&f, "9");
+  f.source.log[0] = '\0';
+  reflector_rig_finish(&f);
+}
+
 static int pop_one(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   (void)item;
@@ -508,6 +532,7 @@ int main(void) {
       cmocka_unit_test(test_version_updates),
       cmocka_unit_test(test_unordered_versions),
       cmocka_unit_test(test_full_store),
+      cmocka_unit_test(test_list_waits_for_room),
       cmocka_unit_test(test_stays_full),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_unavailable_versions),
