@@ -461,14 +461,20 @@ void kin__controller_wake(kin_controller *c) {
   }
 }
 
-/* A new item is tried at once, unless the queue is in order. */
+/* A new item is tried at once, unless the queue is in order. Calls that queue
+ * nothing do not end a wait. */
 static void on_queue_changed(void *ctx) {
   kin_controller *c = ctx;
+  kin__keyed *keyed = is_in_order(c) ? NULL : &c->queue->as.keyed;
+  bool has_news = keyed != NULL && keyed->has_news;
+  if (has_news) {
+    keyed->has_news = false;
+  }
   if (c->is_popping) {
     return;
   }
-  c->fruitless = 0;
-  if (!is_in_order(c)) {
+  if (has_news) {
+    c->fruitless = 0;
     kin__timer_stop(c->env->timers, &c->timer);
   }
   kin__controller_wake(c);

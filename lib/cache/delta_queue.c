@@ -10,11 +10,17 @@
  * just been queued. So no set of keys is made. One walk over the queue and one
  * over the known objects find the keys to delete. */
 
+static int append_delta(kin_queue *queue, const kin__delta *delta) {
+  int err = kin__delta_fifo_append(&queue->as.keyed.fifo, delta);
+  queue->as.keyed.has_news |= err == 0;
+  return err;
+}
+
 static int append(kin_queue *queue, kin_delta_type type, kin_object *object,
                   uint32_t generation) {
   kin__delta delta = {
       .object = object, .type = (uint8_t)type, .generation = generation};
-  return kin__delta_fifo_append(&queue->as.keyed.fifo, &delta);
+  return append_delta(queue, &delta);
 }
 
 /* A change that comes during a list is newer than the list, and counts as
@@ -50,7 +56,7 @@ static int delta_remove(kin_queue *queue, kin_str key, const kin_object *object,
     err = kin__queue_transform(queue, object, &delta.object);
   }
   if (err == 0) {
-    err = kin__delta_fifo_append(&q->fifo, &delta);
+    err = append_delta(queue, &delta);
   }
   kin_object_unref(delta.object);
   return err;
@@ -95,7 +101,7 @@ static int delete_queued(kin_queue *queue, size_t *count) {
                               .is_tombstone = true,
                               .is_key_only = newest->is_key_only};
       kin_object_ref(tombstone.object); /* `newest` may be overwritten */
-      err = kin__delta_fifo_append(&q->fifo, &tombstone);
+      err = append_delta(queue, &tombstone);
       kin_object_unref(tombstone.object);
     }
     if (err != 0) {
@@ -118,7 +124,7 @@ static int delete_known_key(kin_queue *queue, kin_str key) {
   int err = kin__queue_take_known(queue, key, &tombstone.object,
                                   &tombstone.is_key_only);
   if (err == 0) {
-    err = kin__delta_fifo_append(&q->fifo, &tombstone);
+    err = append_delta(queue, &tombstone);
   }
   kin_object_unref(tombstone.object);
   return err;
@@ -234,7 +240,7 @@ static int delta_restore(kin_queue *queue, kin_str key,
       err = kin__queue_key_object(queue, key, &delta.object);
     }
     if (err == 0) {
-      err = kin__delta_fifo_append(&q->fifo, &delta);
+      err = append_delta(queue, &delta);
     }
     kin_object_unref(delta.object);
   }

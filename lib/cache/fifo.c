@@ -34,6 +34,7 @@ static int set(kin_queue *queue, kin_delta_type type,
   if (err == 0 && was_skipped) {
     q->skipped--;
   }
+  q->has_news |= err == 0;
   return err;
 }
 
@@ -112,6 +113,7 @@ static int fifo_replace(kin_queue *queue, const kin_object *const *objects,
   kin__delta_fifo_swap(&q->fifo, &fresh);
   kin__delta_fifo_finish(&fresh);
   q->skipped = 0;
+  q->has_news = true;
   *initial = q->fifo.depth;
   if (!queue->is_synced) {
     queue->initial = q->fifo.depth; /* the old count is void */

@@ -57,6 +57,7 @@ typedef struct kin__keyed {
   uint32_t lists;     /* number of Replaces; marks the keys of the last one */
   uint32_t in_flight; /* the slot being processed, or KIN__NO_SLOT */
   bool is_next;       /* what is in flight comes next if the item is put back */
+  bool has_news;      /* something was queued since `changed` last looked */
   /* delta: a list is being added; the places where its deletions go on. */
   bool has_list;
   uint32_t list_id;     /* the last queued key that was checked */

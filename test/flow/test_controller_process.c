@@ -123,6 +123,38 @@ static void test_controller_hopeless_item(void **state) {
   cw_finish(&w);
 }
 
+/* Calls that queue nothing do not end the wait: a resync with nothing to queue,
+ * a bookmark, an object without a key, a deletion of what is not there. */
+static void test_controller_wait_goes_on(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_QUEUE_FIFO; kind <= CW_QUEUE_BATCHES; kind++) {
+    cw_world w;
+    cw_open_failing(&w, kind, "bad", UINT32_MAX);
+    kin_object *bad = object_keyed(NULL, "bad", 1);
+    kin_object *good = object_keyed(NULL, "good", 1);
+    assert_int_equal(kin_queue_add(w.queue, bad), 0);
+    for (int i = 0; i < 600; i++) {
+      script_advance(&w.vh.script, 100);
+      assert_int_equal(kin_queue_bookmark(w.queue, KIN_STR("7")), 0);
+      assert_int_equal(kin_queue_add(w.queue, NULL), KIN_EINVAL);
+      if (kind <= CW_QUEUE_DELTA) {
+        assert_int_equal(kin_queue_resync(w.queue), 0);
+        assert_int_equal(kin_queue_delete(w.queue, good), 0);
+      }
+      script_run(&w.vh.script);
+    }
+    assert_int_equal(w.process_errors, 15); /* in a minute */
+    if (kind <= CW_QUEUE_DELTA) {
+      assert_int_equal(kin_queue_update(w.queue, bad), 0);
+      script_run(&w.vh.script);
+      assert_int_equal(w.process_errors, 16);
+    }
+    kin_object_unref(bad);
+    kin_object_unref(good);
+    cw_finish(&w);
+  }
+}
+
 /* OQ-02: an item that its function puts back without a failure does not make
  * the loop spin, either. */
 static int put_back(kin_queue *queue, kin_queue_item *item, void *data) {
@@ -780,6 +812,7 @@ int main(void) {
       cmocka_unit_test(test_controller_item_is_retried),
       cmocka_unit_test(test_controller_newer_item_wins),
       cmocka_unit_test(test_controller_hopeless_item),
+      cmocka_unit_test(test_controller_wait_goes_on),
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_blocked_queue),
