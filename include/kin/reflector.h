@@ -27,7 +27,7 @@ extern "C" {
  * Objects over max_object_bytes are written with their key only, and objects
  * without a name are skipped, as informers do: see kin_error_cb. If the store
  * refuses a list with KIN_EKEY, its objects with a slash in name or namespace
- * are skipped, too.
+ * are skipped, too. A list that has no others fails with KIN_EKEY.
  *
  * A reflector has one scope: all namespaces, or one. It belongs to the loop's
  * thread. */

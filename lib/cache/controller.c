@@ -88,20 +88,19 @@ static int begin_list(void *ctx, size_t count, kin_str version) {
   return kin__queue_begin_list(c->queue, count, version, &c->list);
 }
 
-/* While a list is added by key no item is popped. If the list has failed for
- * good, popping may go on. */
-static int pass_on(kin_controller *c, int err) {
-  if (err != 0 && err != KIN_ENOMEM && err != KIN_EAGAIN && is_delta(c)) {
+/* While a list is added by key no item is popped. */
+static void give_list_up(void *ctx) {
+  kin_controller *c = ctx;
+  if (is_delta(c)) {
     kin__controller_give_list_up(c);
   }
-  return err;
 }
 
 static int add_to_list(void *ctx, const kin_object *object) {
   kin_controller *c = ctx;
   bool is_ready = kin_store_get(&c->store, kin_object_key(object)) == object;
   return is_delta(c)
-             ? pass_on(c, kin__delta_add_to_list(c->queue, object, is_ready))
+             ? kin__delta_add_to_list(c->queue, object, is_ready)
              : kin__queue_add_to_list(c->queue, c->list, object, is_ready);
 }
 
@@ -110,8 +109,9 @@ static int end_list(void *ctx) {
   if (is_delta(c)) {
     int left = kin__delta_delete_unlisted(
         c->queue, kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
-    return left == 0 ? kin__queue_end_list(c->queue, NULL)
-                     : pass_on(c, left > 0 ? KIN_EAGAIN : left);
+    return left == 0  ? kin__queue_end_list(c->queue, NULL)
+           : left > 0 ? KIN_EAGAIN
+                      : left;
   }
   int err = kin__queue_end_list(c->queue, c->list);
   if (err == 0) {
@@ -143,9 +143,8 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
   kin_controller *c = data;
   (void)reflector;
   c->options.on_error(c, event, c->options.data);
-  if (event->answer == KIN_STOP && !c->member.is_closing && c->owns_queue &&
-      is_delta(c)) {
-    kin__controller_give_list_up(c);
+  if (event->answer == KIN_STOP && !c->member.is_closing && c->owns_queue) {
+    give_list_up(c);
   }
 }
 
@@ -262,6 +261,7 @@ static int open_reflector(kin_controller *c, kin__host *host) {
   static const kin__list_taker by_object = {.begin = begin_list,
                                             .add = add_to_list,
                                             .end = end_list,
+                                            .give_up = give_list_up,
                                             .cached = cached};
   const kin_controller_options *o = &c->options;
   kin_reflector_store store = {.size = sizeof store,

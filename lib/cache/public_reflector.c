@@ -104,6 +104,8 @@ static void on_apply(kin_feed *feed) {
   kin_reflector *reflector = reflector_of(feed);
   reflector->phase = KIN__LIST_GATHERING;
   reflector->has_begun = false;
+  reflector->has_bad = false;
+  reflector->has_usable = false;
   kin__public_reflector_wake(reflector);
 }
 

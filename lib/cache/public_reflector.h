@@ -22,11 +22,13 @@ int kin__public_reflector_check_name(const char *name, const kin__log *log);
  *
  * Errors are those of replace. After KIN_ENOMEM the same call is repeated. The
  * same holds for KIN_EAGAIN from begin or end, which means more work. Any other
- * error ends the list. */
+ * error ends the list: give_up is called. */
 typedef struct kin__list_taker {
   int (*begin)(void *ctx, size_t count, kin_str version);
   int (*add)(void *ctx, const kin_object *object);
   int (*end)(void *ctx);
+  /* In place of end: the list will not be completed. */
+  void (*give_up)(void *ctx);
   /* The stored object with exactly this key, uid and version, borrowed; NULL if
    * there is none. The list then takes this object. */
   const kin_object *(*cached)(void *ctx, kin_str key, kin_str uid,

@@ -45,6 +45,8 @@ struct kin_reflector {
   const kin__list_taker *taker; /* NULL: the list is gathered and replaced */
   bool has_begun;               /* the taker's begin has succeeded */
   bool is_waiting;              /* the list waits for room */
+  bool has_bad;                 /* an object of this list was skipped */
+  bool has_usable;              /* one was given to the taker */
   int result;                   /* of replace */
 
   bool is_started;

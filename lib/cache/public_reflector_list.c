@@ -113,7 +113,8 @@ static bool is_skipped(kin_reflector *reflector, const kin_object *object) {
   return is_bad;
 }
 
-/* Drops the objects that made the store refuse the list, if there are any. */
+/* Drops the objects that made the store refuse the list. Returns false if there
+ * are none, or no others: a list without a usable object is not an empty one. */
 static bool skip_some(kin_reflector *reflector) {
   size_t kept = 0;
   for (size_t i = 0; i < reflector->count; i++) {
@@ -124,9 +125,9 @@ static bool skip_some(kin_reflector *reflector) {
       reflector->objects[kept++] = object;
     }
   }
-  bool has_skipped = kept < reflector->count;
+  bool can_go_on = kept > 0 && kept < reflector->count;
   reflector->count = kept;
-  return has_skipped;
+  return can_go_on;
 }
 
 /* Handles a result of the taker: continues with `next`, tries again later, or
@@ -140,9 +141,29 @@ static bool take_result(kin_reflector *reflector, int err,
   if (err == KIN_EAGAIN) {
     return true;
   }
+  if (err != 0) {
+    reflector->taker->give_up(reflector->taker->ctx);
+  }
   reflector->result = err;
   reflector->phase = err == 0 ? next : KIN__LIST_DROPPING;
   return true;
+}
+
+static int give(kin_reflector *reflector, const kin_object *object) {
+  const kin__list_taker *taker = reflector->taker;
+  if (is_skipped(reflector, object)) {
+    reflector->has_bad = true;
+    return 0;
+  }
+  int err = taker->add(taker->ctx, object);
+  reflector->has_usable |= err == 0;
+  return err;
+}
+
+static int end_taking(kin_reflector *reflector) {
+  const kin__list_taker *taker = reflector->taker;
+  return reflector->has_bad && !reflector->has_usable ? KIN_EKEY
+                                                      : taker->end(taker->ctx);
 }
 
 /* KIN__LIST_GATHERING and KIN__LIST_REPLACING for a taker. */
@@ -164,9 +185,9 @@ static bool hand_over_step(kin_reflector *reflector) {
     }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
-      return take_result(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
+      return take_result(reflector, end_taking(reflector), KIN__LIST_DROPPING);
     }
-    err = is_skipped(reflector, object) ? 0 : taker->add(taker->ctx, object);
+    err = give(reflector, object);
     if (err == 0) {
       kin__stage_pop(stage);
     }

@@ -588,6 +588,50 @@ static void test_controller_list_has_a_bad_key(void **state) {
   }
 }
 
+static void feed_keys(cw_world *w, big_source *source,
+                      const char *const (*parts)[2], size_t count,
+                      const char *version) {
+  for (size_t i = 0; i < count; i++) {
+    kin_object *object = object_of_parts(parts[i][0], parts[i][1]);
+    assert_int_equal(kin_feed_item(source->feed, object), 0);
+    kin_object_unref(object);
+  }
+  assert_int_equal(kin_feed_list_end(source->feed, version, NULL), 0);
+  script_run(&w->vh.script);
+}
+
+/* A list of nothing but such objects is not an empty list. It fails, deletes
+ * nothing, and is made again. */
+static void test_controller_list_has_only_bad_keys(void **state) {
+  (void)state;
+  static const char *const good[][2] = {{"x", "p1"}, {"x", "p2"}};
+  static const char *const bad[][2] = {{"x", "a/b"}, {"x/y", "p2"}};
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    big_source source;
+    kin_lister_watcher lister;
+    use_big_source(&w, &source, &lister);
+    assert_int_equal(cw_open(&w), 0);
+    script_run(&w.vh.script);
+    feed_keys(&w, &source, good, 2, "9");
+    kin_feed_error gone = KIN_FEED_ERROR_INIT;
+    gone.status = 410;
+    gone.reason = "Expired";
+    (void)kin_feed_fail(source.feed, &gone, false);
+    script_advance(&w.vh.script, 5000);
+    feed_keys(&w, &source, bad, 2, "11");
+    assert_int_equal(w.log.deletes, 0);
+    assert_int_equal(kin_store_count(w.store), 2);
+    assert_string_equal(kin_controller_last_sync_version(w.controller), "9");
+    script_advance(&w.vh.script, 60000);
+    feed_keys(&w, &source, good, 1, "12");
+    assert_int_equal(kin_store_count(w.store), kind == CW_QUEUE_FIFO ? 2 : 1);
+    assert_string_equal(kin_controller_last_sync_version(w.controller), "12");
+    cw_finish(&w);
+  }
+}
+
 /* The program puts a list into the controller's own queue between any two steps
  * of the server's list. A delta queue refuses it while the server's list goes
  * in; else the later of the two lists counts. */
@@ -822,6 +866,7 @@ int main(void) {
       cmocka_unit_test(test_controller_resync_ends),
       cmocka_unit_test(test_controller_big_list_given_up),
       cmocka_unit_test(test_controller_list_has_a_bad_key),
+      cmocka_unit_test(test_controller_list_has_only_bad_keys),
       cmocka_unit_test(test_controller_own_queue_is_replaced),
       cmocka_unit_test(test_controller_handlers_time),
       cmocka_unit_test(test_controller_callbacks_time),
