@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cache/public_reflector_core.h"
@@ -13,6 +15,14 @@
  * reflector, so code that has called one checks is_closing. */
 
 #define RETRY_MS 100u /* memory was out */
+
+/* "pods.v1: storing a list: out of memory". */
+static void make_failure(const kin_reflector *reflector, kin__failure *failure,
+                         int code, const char *doing) {
+  char what[320];
+  snprintf(what, sizeof what, "%s: %s", reflector->name, doing);
+  kin__failure_from_code(failure, code, what, "");
+}
 
 /* --- Resync --------------------------------------------------------------- */
 
@@ -48,8 +58,8 @@ void kin__public_reflector_on_resync(kin__timer *timer) {
   int err = reflector->store.resync(reflector->store.ctx);
   if (err != 0 && !reflector->member.is_closing) {
     kin__failure failure;
-    kin__failure_from_code(&failure, err < 0 ? err : KIN_EINVAL,
-                           "resyncing the store", "");
+    make_failure(reflector, &failure, err < 0 ? err : KIN_EINVAL,
+                 "resyncing the store");
     kin__feed_notice_failure(&reflector->feed, &failure,
                              reflector->options.resync_ms);
   }
@@ -60,7 +70,7 @@ void kin__public_reflector_on_resync(kin__timer *timer) {
 static void try_later(kin_reflector *reflector) {
   const kin__env *env = reflector->env;
   kin__failure failure;
-  kin__failure_from_code(&failure, KIN_ENOMEM, "storing a list", "");
+  make_failure(reflector, &failure, KIN_ENOMEM, "storing a list");
   kin__feed_notice_failure(&reflector->feed, &failure, RETRY_MS);
   kin__timer_start(env->timers, &reflector->apply_timer,
                    kin__env_now_ms(env) + RETRY_MS);
@@ -234,7 +244,7 @@ bool kin__public_reflector_drop_some(kin_reflector *reflector) {
 static void tell_result(kin_reflector *reflector) {
   if (reflector->result != 0) {
     kin__failure failure;
-    kin__failure_from_code(&failure, reflector->result, "storing a list", "");
+    make_failure(reflector, &failure, reflector->result, "storing a list");
     kin__feed_apply_failed(&reflector->feed, &failure);
     return;
   }

@@ -122,7 +122,7 @@ static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
   } else {
     feed->answer = answer;
   }
-  return err;
+  return err <= 0 ? err : KIN_EINVAL;
 }
 
 void kin__feed_pause(kin_feed *feed, kin__link *list) {
@@ -249,7 +249,7 @@ static void request(kin_feed *feed, const kin__listwatch_request *wanted,
   }
   if (err != 0) {
     kin__failure cause;
-    kin__failure_from_code(&cause, err, "sending a request", "");
+    kin__failure_from_code(&cause, err, feed->resource->plural, "");
     step_failed(feed, KIN__INPUT_FAILED, &cause);
   }
   if (feed->is_relist_put_off) {

@@ -383,8 +383,9 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
   } else {
     kin__failure_from_code(failure, error->code, what, "");
     size_t length = strlen(failure->message);
+    const char *why = kin__or_default(error->message, "");
     snprintf(failure->message + length, sizeof failure->message - length,
-             ": %s", kin__or_default(error->message, ""));
+             "%s%s", why[0] != '\0' ? ": " : "", why);
     kin__put_on_one_line(failure->message);
     failure->retry_after_s = retry_after_s;
     failure->is_expired = error->code == KIN_EGONE;

@@ -377,7 +377,7 @@ static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
   int err = send_request(source);
   if (err != 0) {
     forget_request(source);
-    end_with_code(source->feed, err, "sending a request");
+    end_with_code(source->feed, err, source->feed->resource->plural);
   }
 }
 

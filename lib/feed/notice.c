@@ -9,7 +9,8 @@ void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
     return;
   }
   kin__noted_failure_set(&feed->notice.failure, feed->env->allocator, failure);
-  feed->notice.attempt = kin__listwatch_failures(&feed->listwatch);
+  uint32_t failures = kin__listwatch_failures(&feed->listwatch);
+  feed->notice.attempt = failures > 0 ? failures : 1;
   feed->notice.retry_in_ms = retry_in_ms;
   kin__sched_add(feed->env->sched, &feed->notice.task);
 }

@@ -68,8 +68,10 @@ void kin__failure_from_status(kin__failure *failure, const kin__status *status,
       .is_rv_too_large = status->is_rv_too_large,
       .is_internal = kin__status_is_internal(status)};
   snprintf(failure->reason, sizeof failure->reason, "%s", status->reason);
-  snprintf(failure->message, sizeof failure->message, "%s: %s", what,
-           status->message[0] != '\0' ? status->message : status->reason);
+  const char *why = status->message[0] != '\0'  ? status->message
+                    : status->reason[0] != '\0' ? status->reason
+                                                : kin_strerror(failure->code);
+  snprintf(failure->message, sizeof failure->message, "%s: %s", what, why);
   kin__put_on_one_line(failure->message);
 }
 

@@ -235,6 +235,57 @@ static void test_open_fails(void **state) {
   source_rig_close(&f);
 }
 
+/* A positive code is no code of an error event. The message names the
+ * resource. */
+static void test_open_fails_with_a_positive_code(void **state) {
+  (void)state;
+  source_rig f;
+  memset(&f, 0, sizeof f);
+  source_rig_open(&f, 0);
+  hand_source_expect(&f.source, "L:0/500");
+  f.source.fail_opens = 1;
+  f.source.open_error = 5;
+  hand_source_list(&f.source, "a@1", "5");
+  assert_int_equal(f.errors, 1);
+  assert_int_equal(f.error.code, KIN_EINVAL);
+  assert_int_equal(f.error.attempt, 1);
+  assert_string_equal(f.message, "pods: invalid argument");
+  source_rig_close(&f);
+}
+
+/* A message says why, also if the source has given no text. */
+static void test_failures_without_a_message(void **state) {
+  (void)state;
+  static const struct {
+    int code;
+    int status;
+    const char *message;
+  } rows[] = {
+      {KIN_ERESOLVE, 0, NULL},
+      {KIN_ESTATUS, 0, ""},
+      {0, 0, NULL},
+      {0, 418, NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    source_rig f;
+    memset(&f, 0, sizeof f);
+    source_rig_open(&f, 0);
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.code = rows[i].code;
+    error.status = rows[i].status;
+    error.message = rows[i].message;
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, false), 0);
+    script_advance(&f.vh.script, 5000);
+    hand_source_expect(&f.source, "L:0/500 L:0/500");
+    char expected[128];
+    snprintf(expected, sizeof expected, "list of pods: %s",
+             kin_strerror(rows[i].code != 0 ? rows[i].code : KIN_ESTATUS));
+    assert_string_equal(f.message, expected);
+    source_rig_close(&f);
+  }
+}
+
 /* WL-01: that a source of the program's own refuses streams says nothing about
  * the API server, nor the other way round. */
 static void test_refusals_stay_apart(void **state) {
@@ -560,6 +611,8 @@ int main(void) {
       cmocka_unit_test(test_expired_by_code),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_open_fails),
+      cmocka_unit_test(test_open_fails_with_a_positive_code),
+      cmocka_unit_test(test_failures_without_a_message),
       cmocka_unit_test(test_refusals_stay_apart),
       cmocka_unit_test(test_pause),
       cmocka_unit_test(test_pause_while_held),

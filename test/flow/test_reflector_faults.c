@@ -94,6 +94,8 @@ static void test_list_without_memory(void **state) {
   hand_source_expect(&f.source, "L:0/500");
   reflector_rig_expect(&f, "R(a@1,b@2)#5");
   assert_int_equal(f.last_code, KIN_ENOMEM);
+  assert_int_equal(f.last_attempt, 1);
+  assert_string_equal(f.last_message, "pods.v1: storing a list: out of memory");
   assert_int_equal(f.last_retry_ms, 100);
   assert_version(&f, "");
   assert_false(kin_reflector_has_synced(f.reflector));
@@ -243,6 +245,9 @@ static void test_resync_fails(void **state) {
   reflector_rig_expect(&f, "S");
   assert_int_equal(f.errors, 1);
   assert_int_equal(f.last_code, KIN_EINDEX);
+  assert_int_equal(f.last_attempt, 1);
+  assert_string_equal(f.last_message,
+                      "pods.v1: resyncing the store: index function failed");
   assert_int_equal(f.last_retry_ms, 1000);
   hand_source_event(&f.source, KIN_WATCH_ADDED, "b@6");
   pass(&f, 1000);

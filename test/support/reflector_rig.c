@@ -107,6 +107,8 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
   assert_true(event->message[0] != '\0');
   rig->errors++;
   rig->last_code = event->code;
+  rig->last_attempt = event->attempt;
+  snprintf(rig->last_message, sizeof rig->last_message, "%s", event->message);
   rig->last_retry_ms = event->retry_in_ms;
   event->answer = rig->answer;
   event->retry_after_ms = rig->answer_after_ms;

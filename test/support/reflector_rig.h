@@ -30,6 +30,8 @@ typedef struct reflector_rig {
 
   int errors;
   int last_code;
+  uint32_t last_attempt;
+  char last_message[256];
   uint64_t last_retry_ms;
   kin_retry answer; /* to errors */
   uint64_t answer_after_ms;
