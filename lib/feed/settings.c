@@ -215,6 +215,8 @@ static const char *beyond_reflector(const kin_informer_options *options) {
          : options->transform != NULL    ? "transform"
          : options->clear_when_absent    ? "clear_when_absent"
          : options->compact != 0         ? "compact"
+         : options->drop_labels          ? "drop_labels"
+         : options->skip_unchanged       ? "skip_unchanged"
          : options->max_bytes != 0       ? "max_bytes"
          : options->on_max_bytes != NULL ? "on_max_bytes"
          : options->shard_count != 0     ? "shard_count"

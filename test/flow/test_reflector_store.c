@@ -467,6 +467,12 @@ static void test_bad_options(void **state) {
   f.resource.transform = keep_nothing; /* the store's own is meant */
   assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
   f.resource.transform = NULL;
+  f.resource.drop_labels = true;
+  assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
+  f.resource.drop_labels = false;
+  f.resource.skip_unchanged = true;
+  assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
+  f.resource.skip_unchanged = false;
   f.resource.clear_when_absent = true;
   assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
   f.resource.clear_when_absent = false;
