@@ -181,9 +181,9 @@ typedef struct kin_index_values kin_index_values;
 /** An index function: calls emit once for each value of the object, or not at
  * all. Values are bytes and are copied. Pure: may call kin_object_* only, and
  * must give the same values for the same object; changing the store from here
- * is refused with KIN_EALREADY. A non-zero result means that the object cannot
- * be indexed. A store that is used alone then refuses the object (KIN_EINDEX);
- * an informer's store keeps the object without values in that index. */
+ * is KIN_EALREADY. KIN_ENOMEM makes an informer try again. Any other result but
+ * 0 means that the object cannot be indexed: a store that is used alone refuses
+ * it (KIN_EINDEX), an informer's keeps it without values in that index. */
 typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
                             void *data);
 
