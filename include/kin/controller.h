@@ -115,9 +115,9 @@ typedef struct kin_controller_options {
   bool retry_on_error;
 
   /** Second way: handlers, copied; NULL: the controller only keeps the store.
-   * The handlers may call anything but functions of the controller's queue, see
-   * kin_controller_queue. No item is ever lost this way: without memory it is
-   * tried again. */
+   * The handlers may not call the controller's queue, see kin_controller_queue.
+   * No item is lost for lack of memory. A listed object on which `transform`
+   * fails is reported and left out, or keeps its stored state. */
   const kin_process_handlers *handlers;
   kin_controller_queue_kind queue_kind;
   kin_transform_cb transform; /**< as in kin_queue_options; NULL: none */

@@ -96,12 +96,24 @@ static void give_list_up(void *ctx) {
   }
 }
 
-static int add_to_list(void *ctx, const kin_object *object) {
-  kin_controller *c = ctx;
-  bool is_ready = kin_store_get(&c->store, kin_object_key(object)) == object;
+static int put_in_list(kin_controller *c, const kin_object *object,
+                       bool is_ready) {
   return is_delta(c)
              ? kin__delta_add_to_list(c->queue, object, is_ready)
              : kin__queue_add_to_list(c->queue, c->list, object, is_ready);
+}
+
+/* If the transform fails, the stored state of the same object stays. */
+static int add_to_list(void *ctx, const kin_object *object) {
+  kin_controller *c = ctx;
+  const kin_object *stored = kin_store_get(&c->store, kin_object_key(object));
+  int err = put_in_list(c, object, stored == object);
+  if (err == 0 || err == KIN_ENOMEM || stored == NULL ||
+      !kin__str_equal(kin_object_uid(stored), kin_object_uid(object))) {
+    return err;
+  }
+  int kept_err = put_in_list(c, stored, true);
+  return kept_err != 0 ? kept_err : err;
 }
 
 static int end_list(void *ctx) {

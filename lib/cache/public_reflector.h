@@ -22,7 +22,8 @@ int kin__public_reflector_check_name(const char *name, const kin__log *log);
  *
  * Errors are those of replace. After KIN_ENOMEM the same call is repeated. The
  * same holds for KIN_EAGAIN from begin or end, which means more work. Any other
- * error ends the list: give_up is called. */
+ * error of add concerns the object, which is reported. Any other error of begin
+ * or end ends the list: give_up is called. */
 typedef struct kin__list_taker {
   int (*begin)(void *ctx, size_t count, kin_str version);
   int (*add)(void *ctx, const kin_object *object);

@@ -108,17 +108,23 @@ static bool gather_step(kin_reflector *reflector) {
   return true;
 }
 
-/* A key that cannot be taken apart again: the object is skipped, as one without
- * a name is. */
-static bool is_skipped(kin_reflector *reflector, const kin_object *object) {
+static void report_skipped(kin_reflector *reflector, const kin_object *object,
+                           int code) {
   const kin__object_parts parts = {.namespace_ = kin_object_namespace(object),
                                    .name = kin_object_name(object),
                                    .uid = kin_object_uid(object),
                                    .version =
                                        kin_object_resource_version(object)};
-  bool is_bad = !kin__key_parts_are_valid(parts.namespace_, parts.name);
+  (void)kin__feed_bad_object(&reflector->feed, code, &parts);
+}
+
+/* A key that cannot be taken apart again: the object is skipped, as one without
+ * a name is. */
+static bool is_skipped(kin_reflector *reflector, const kin_object *object) {
+  bool is_bad = !kin__key_parts_are_valid(kin_object_namespace(object),
+                                          kin_object_name(object));
   if (is_bad) {
-    (void)kin__feed_bad_object(&reflector->feed, KIN_EKEY, &parts);
+    report_skipped(reflector, object, KIN_EKEY);
   }
   return is_bad;
 }
@@ -166,8 +172,14 @@ static int give(kin_reflector *reflector, const kin_object *object) {
     return 0;
   }
   int err = taker->add(taker->ctx, object);
-  reflector->has_usable |= err == 0;
-  return err;
+  if (err == KIN_ENOMEM) {
+    return err;
+  }
+  reflector->has_usable = true;
+  if (err != 0) {
+    report_skipped(reflector, object, err);
+  }
+  return 0;
 }
 
 static int end_taking(kin_reflector *reflector) {
