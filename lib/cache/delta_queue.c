@@ -2,6 +2,7 @@
 #include <kin/error.h>
 
 #include "cache/queue.h"
+#include "object/object.h"
 
 /* client-go's DeltaFIFO (DF rows) on the queue that informers run.
  *
@@ -51,14 +52,14 @@ static int delta_remove(kin_queue *queue, kin_str key, const kin_object *object,
   if (object == NULL) {
     err = kin__queue_key_object(queue, key, &delta.object);
   } else if (is_tombstone) {
-    delta.object = kin_object_ref(object);
+    delta.object = kin__object_ref(object);
   } else {
     err = kin__queue_transform(queue, object, &delta.object);
   }
   if (err == 0) {
     err = append_delta(queue, &delta);
   }
-  kin_object_unref(delta.object);
+  kin__object_unref(delta.object);
   return err;
 }
 
@@ -69,14 +70,14 @@ int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
   kin_object *made = NULL;
   int err = kin__queue_check(object);
   if (err == 0 && is_ready) {
-    made = kin_object_ref(object);
+    made = kin__object_ref(object);
   } else if (err == 0) {
     err = kin__queue_transform(queue, object, &made);
   }
   if (err == 0) {
     err = append(queue, type, made, queue->as.keyed.lists);
   }
-  kin_object_unref(made);
+  kin__object_unref(made);
   return err;
 }
 
@@ -100,9 +101,9 @@ static int delete_queued(kin_queue *queue, size_t *count) {
                               .type = KIN_DELTA_DELETED,
                               .is_tombstone = true,
                               .is_key_only = newest->is_key_only};
-      kin_object_ref(tombstone.object); /* `newest` may be overwritten */
+      kin__object_ref(tombstone.object); /* `newest` may be overwritten */
       err = append_delta(queue, &tombstone);
-      kin_object_unref(tombstone.object);
+      kin__object_unref(tombstone.object);
     }
     if (err != 0) {
       return err;
@@ -126,7 +127,7 @@ static int delete_known_key(kin_queue *queue, kin_str key) {
   if (err == 0) {
     err = append_delta(queue, &tombstone);
   }
-  kin_object_unref(tombstone.object);
+  kin__object_unref(tombstone.object);
   return err;
 }
 
@@ -232,7 +233,7 @@ static int delta_restore(kin_queue *queue, kin_str key,
   int err = 0;
   for (size_t i = 0; i < deltas->count && err == 0; i++) {
     const kin_delta *from = &deltas->items[i];
-    kin__delta delta = {.object = kin_object_ref(from->object),
+    kin__delta delta = {.object = kin__object_ref(from->object),
                         .type = (uint8_t)from->type,
                         .is_tombstone = from->is_tombstone,
                         .is_key_only = from->object == NULL};
@@ -242,7 +243,7 @@ static int delta_restore(kin_queue *queue, kin_str key,
     if (err == 0) {
       err = append_delta(queue, &delta);
     }
-    kin_object_unref(delta.object);
+    kin__object_unref(delta.object);
   }
   if (err != 0) {
     kin__delta_fifo_truncate(&q->fifo, last);

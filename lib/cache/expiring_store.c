@@ -5,6 +5,7 @@
 #include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "object/object.h"
 #include "store/store.h"
 
 /* A store whose slots remember when they were filled. The time is kept in two
@@ -141,7 +142,7 @@ static const kin_object *get_fresh(kin_expiring_store *store, uint32_t slot,
   if (!is_expired(store, entry, now)) {
     return entry->object;
   }
-  kin_object_unref(kin__store_remove(&store->store, slot));
+  kin__object_unref(kin__store_remove(&store->store, slot));
   return NULL;
 }
 

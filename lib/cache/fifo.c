@@ -2,6 +2,7 @@
 #include <kin/error.h>
 
 #include "cache/queue.h"
+#include "object/object.h"
 
 /* client-go's FIFO (FF rows): each key has one delta, the newest.
  *
@@ -75,12 +76,12 @@ static int fifo_remove(kin_queue *queue, kin_str key, const kin_object *object,
   }
   kin_object *place;
   if (kin__queue_key_object(queue, key, &place) != 0) {
-    place = kin_object_ref(old.items[0].object);
+    place = kin__object_ref(old.items[0].object);
   }
   kin__delta skip = {
       .object = place, .type = KIN_DELTA_DELETED, .is_key_only = true};
   int err = kin__delta_fifo_set(&q->fifo, &skip);
-  kin_object_unref(place);
+  kin__object_unref(place);
   q->skipped++;
   drop_skipped_rest(queue);
   return err;
@@ -104,7 +105,7 @@ static int fifo_replace(kin_queue *queue, const kin_object *const *objects,
       kin__delta delta = {.object = made, .type = KIN_DELTA_REPLACED};
       err = kin__delta_fifo_set(&fresh, &delta);
     }
-    kin_object_unref(made);
+    kin__object_unref(made);
   }
   if (err != 0) {
     kin__delta_fifo_finish(&fresh);

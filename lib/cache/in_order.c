@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cache/queue.h"
+#include "object/object.h"
 
 /* client-go's RealFIFO (QF rows): a record for each change, in one order.
  *
@@ -24,7 +25,7 @@ static bool has_key(const kin__record *record) {
 static void record_finish(const kin_queue *queue, kin__record *record) {
   kin__payload *payload = record->of.payload;
   if (has_key(record)) {
-    kin_object_unref(record->of.object);
+    kin__object_unref(record->of.object);
   } else if (payload != NULL) {
     (void)kin__payload_free_step(payload, queue->allocator, SIZE_MAX);
   }
@@ -33,7 +34,7 @@ static void record_finish(const kin_queue *queue, kin__record *record) {
 bool kin__payload_free_step(kin__payload *payload,
                             const kin_allocator *allocator, size_t count) {
   for (; count > 0 && payload->count > 0; count--) {
-    kin_object_unref(payload->objects[--payload->count]);
+    kin__object_unref(payload->objects[--payload->count]);
   }
   if (payload->count > 0) {
     return true;
@@ -59,7 +60,7 @@ int kin__in_order_append(kin_queue *queue, const kin__record *record) {
   }
   *to = *record;
   if (has_key(record)) {
-    kin_object_ref(record->of.object);
+    kin__object_ref(record->of.object);
   }
   return 0;
 }
@@ -137,14 +138,14 @@ static int in_order_remove(kin_queue *queue, kin_str key,
   if (object == NULL) {
     err = kin__queue_key_object(queue, key, &record.of.object);
   } else if (is_tombstone) {
-    record.of.object = kin_object_ref(object);
+    record.of.object = kin__object_ref(object);
   } else {
     err = kin__queue_transform(queue, object, &record.of.object);
   }
   if (err == 0) {
     err = kin__in_order_append(queue, &record);
   }
-  kin_object_unref(record.of.object);
+  kin__object_unref(record.of.object);
   return err;
 }
 
@@ -231,7 +232,7 @@ static int in_order_restore(kin_queue *queue, kin_str key,
   int err = 0;
   for (size_t i = 0; i < deltas->count && err == 0; i++) {
     const kin_delta *from = &deltas->items[i];
-    kin__record record = {.of = {.object = kin_object_ref(from->object)},
+    kin__record record = {.of = {.object = kin__object_ref(from->object)},
                           .type = (uint8_t)from->type,
                           .is_tombstone = from->is_tombstone,
                           .is_key_only = from->object == NULL};
@@ -241,7 +242,7 @@ static int in_order_restore(kin_queue *queue, kin_str key,
     if (err == 0) {
       err = kin__in_order_append(queue, &record);
     }
-    kin_object_unref(record.of.object);
+    kin__object_unref(record.of.object);
   }
   if (err != 0) {
     kin__in_order_rewind(queue, end);
@@ -364,7 +365,7 @@ bool kin__in_order_clear_step(kin_queue *queue, size_t count) {
   for (; count > 0 && records->count > 0; count--) {
     kin__record *record = kin__chunkq_peek(records);
     if (has_key(record)) {
-      kin_object_unref(record->of.object);
+      kin__object_unref(record->of.object);
     } else if (record->of.payload != NULL &&
                kin__payload_free_step(record->of.payload, queue->allocator,
                                       1)) {

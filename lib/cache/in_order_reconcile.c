@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "cache/queue.h"
+#include "object/object.h"
 
 /* An in-order queue with known objects splits a list or a resync into records
  * of single keys.
@@ -140,7 +141,7 @@ static int delete_known(kin_queue *queue, const plan *p) {
     err = kin__queue_take_known(queue, key, &object, &is_key_only);
     if (err == 0) {
       err = append_tombstone(queue, object, is_key_only);
-      kin_object_unref(object);
+      kin__object_unref(object);
     }
   }
   return err;
@@ -154,7 +155,7 @@ static int append_listed(kin_queue *queue, const kin_object *const *objects,
     err = kin__queue_transform(queue, objects[i], &record.of.object);
     if (err == 0) {
       err = kin__in_order_append(queue, &record);
-      kin_object_unref(record.of.object);
+      kin__object_unref(record.of.object);
     }
   }
   return err;

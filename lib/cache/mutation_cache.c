@@ -9,6 +9,7 @@
 #include "base/link.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "object/object.h"
 #include "object/object_list.h"
 #include "store/index.h"
 #include "store/store.h"
@@ -104,7 +105,7 @@ static entry *at(const kin_mutation_cache *cache, uint32_t id) {
 static void drop(kin_mutation_cache *cache, entry *e) {
   kin__link_remove(&e->used);
   kin__map_remove(&cache->map, e->id);
-  kin_object_unref(e->object);
+  kin__object_unref(e->object);
   kin__slots_give(&cache->entries, e->id);
 }
 
@@ -167,8 +168,8 @@ static int remember(kin_mutation_cache *cache, entry *e,
     }
   }
   kin_object *old = e->object;
-  e->object = kin_object_ref(object);
-  kin_object_unref(old);
+  e->object = kin__object_ref(object);
+  kin__object_unref(old);
   e->is_deletion = is_deletion;
   uint64_t now = now_ms(cache);
   uint64_t ttl = cache->options.ttl_ms;

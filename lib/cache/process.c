@@ -9,6 +9,7 @@
 #include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "object/object.h"
 #include "store/replacement.h"
 
 /* Applies changes to a store and tells handlers. A replaced object is
@@ -75,7 +76,7 @@ static int put(kin_store *store, const kin_process_handlers *handlers,
   if (err == 0) {
     tell_put(handlers, old, delta->object, is_initial);
   }
-  kin_object_unref(old);
+  kin__object_unref(old);
   return err;
 }
 
@@ -89,7 +90,7 @@ static int delete (kin_store *store, const kin_process_handlers *handlers,
   if (err != 0) {
     return err;
   }
-  kin_object *stored = kin_object_ref(kin_store_get(store, key));
+  kin_object *stored = kin__object_ref(kin_store_get(store, key));
   if (delta->is_tombstone) {
     (void)kin_store_delete(store, key); /* the key may be absent */
   } else {
@@ -98,7 +99,7 @@ static int delete (kin_store *store, const kin_process_handlers *handlers,
   if (err == 0) {
     tell_delete(handlers, delta, stored);
   }
-  kin_object_unref(stored);
+  kin__object_unref(stored);
   return err;
 }
 
@@ -130,11 +131,11 @@ bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
                                   const kin_process_handlers *handlers) {
   for (; count > 0 && cursor->next < end && !*is_stopped; count--) {
     kin_object *object =
-        kin_object_ref(kin__store_at(store, cursor->next++)->object);
+        kin__object_ref(kin__store_at(store, cursor->next++)->object);
     if (object != NULL && handlers->on_update != NULL) {
       handlers->on_update(object, object, handlers->data);
     }
-    kin_object_unref(object);
+    kin__object_unref(object);
   }
   return cursor->next < end && !*is_stopped;
 }
@@ -224,7 +225,7 @@ static int batch_make(batch *b, const kin_store *store,
   for (size_t i = 0; err == 0 && i < deltas->count; i++) {
     err = make_op(&deltas->items[i], &b->ops[i]);
     if (err == 0) {
-      b->stored[i] = kin_object_ref(kin_store_get(store, b->ops[i].key));
+      b->stored[i] = kin__object_ref(kin_store_get(store, b->ops[i].key));
       b->count++;
     }
   }
@@ -233,7 +234,7 @@ static int batch_make(batch *b, const kin_store *store,
 
 static void batch_finish(batch *b, const kin_allocator *allocator) {
   for (size_t i = 0; i < b->count; i++) {
-    kin_object_unref(b->stored[i]);
+    kin__object_unref(b->stored[i]);
   }
   kin__free(allocator, b->stored);
   kin__free(allocator, b->ops);

@@ -102,7 +102,7 @@ static bool gather_step(kin_reflector *reflector) {
       reflector->phase = KIN__LIST_REPLACING;
       break;
     }
-    reflector->objects[reflector->count++] = kin_object_ref(object);
+    reflector->objects[reflector->count++] = kin__object_ref(object);
     kin__stage_pop(stage);
   }
   return true;
@@ -136,7 +136,7 @@ static bool skip_some(kin_reflector *reflector) {
   for (size_t i = 0; i < reflector->count; i++) {
     kin_object *object = reflector->objects[i];
     if (is_skipped(reflector, object)) {
-      kin_object_unref(object);
+      kin__object_unref(object);
     } else {
       reflector->objects[kept++] = object;
     }
@@ -243,7 +243,7 @@ static bool replace_step(kin_reflector *reflector) {
 bool kin__public_reflector_drop_some(kin_reflector *reflector) {
   kin__slice slice = begin_slice(reflector);
   while (reflector->count > 0 && kin__slice_next(&slice)) {
-    kin_object_unref(reflector->objects[--reflector->count]);
+    kin__object_unref(reflector->objects[--reflector->count]);
   }
   if (reflector->count > 0) {
     return true;

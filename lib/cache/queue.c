@@ -238,7 +238,7 @@ int kin__queue_take_known(kin_queue *queue, kin_str key, kin_object **object,
   if (*is_key_only) {
     return kin__queue_key_object(queue, key, object);
   }
-  *object = kin_object_ref(known);
+  *object = kin__object_ref(known);
   return 0;
 }
 
@@ -278,7 +278,7 @@ static int put(kin_queue *queue, kin_delta_type type,
   if (err == 0) {
     err = queue->ops->put(queue, type, made);
   }
-  kin_object_unref(made);
+  kin__object_unref(made);
   if (err == 0 || (err != KIN_ENOMEM && queue->ops->counts_refused_puts)) {
     queue->is_populated = true;
   }
@@ -488,7 +488,7 @@ int kin__queue_add_to_list(kin_queue *queue, kin__payload *list,
   kin_object *made;
   err = kin__queue_check(object);
   if (err == 0 && is_ready) {
-    made = kin_object_ref(object);
+    made = kin__object_ref(object);
   } else if (err == 0) {
     err = kin__queue_transform(queue, object, &made);
   }

@@ -280,7 +280,7 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
   uint64_t digest;
   err = digest_of(check, kept, &digest);
   if (err != 0) {
-    kin_object_unref(kept);
+    kin__object_unref(kept);
     return err;
   }
   check->listed++;
@@ -290,7 +290,7 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
     check->unlike++;
     note_name(check, kept);
   }
-  kin_object_unref(kept);
+  kin__object_unref(kept);
   return 0;
 }
 

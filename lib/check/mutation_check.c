@@ -185,14 +185,14 @@ static void tell_sealed(kin__mutation_check *check) {
   kin_mutation mutation =
       kin__object_mutation(object, seal->sums, seal->block, seal->key_length);
   tell(check, &mutation);
-  kin_object_unref(object);
+  kin__object_unref(object);
 }
 
 static void tell_foreign(kin__mutation_check *check) {
   kin_mutation mutation = check->foreign;
   check->foreign.object = NULL;
   tell(check, &mutation);
-  kin_object_unref(mutation.object);
+  kin__object_unref(mutation.object);
 }
 
 /* --- The task ------------------------------------------------------------- */
@@ -276,9 +276,9 @@ void kin__mutation_check_stop(kin__mutation_check *check) {
   kin__timer_stop(env->timers, &check->timer);
   kin__sched_cancel(env->sched, &check->task);
   while (check->found != NULL) {
-    kin_object_unref(pop_found(check));
+    kin__object_unref(pop_found(check));
   }
-  kin_object_unref(check->foreign.object);
+  kin__object_unref(check->foreign.object);
   check->foreign.object = NULL;
 }
 

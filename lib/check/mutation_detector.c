@@ -116,7 +116,7 @@ void kin_mutation_detector_free(kin_mutation_detector *detector) {
   }
   for (uint32_t id = 0; id < kin__slots_limit(&detector->entries); id++) {
     kin__free(&detector->allocator, at(detector, id)->sums);
-    kin_object_unref(at(detector, id)->object);
+    kin__object_unref(at(detector, id)->object);
   }
   kin__map_finish(&detector->map);
   kin__slots_finish(&detector->entries);
@@ -182,7 +182,7 @@ int kin_mutation_detector_add(kin_mutation_detector *detector,
 }
 
 static void drop(kin_mutation_detector *detector, uint32_t id) {
-  kin_object_unref(at(detector, id)->object);
+  kin__object_unref(at(detector, id)->object);
   kin__free(&detector->allocator, at(detector, id)->sums);
   kin__map_remove(&detector->map, id);
   kin__slots_give(&detector->entries, id);
@@ -215,7 +215,7 @@ static size_t check(kin_mutation_detector *detector, uint32_t id) {
   if (is_changed) {
     detector->options.on_mutation(&mutation, detector->options.data);
   }
-  kin_object_unref(object);
+  kin__object_unref(object);
   return compared;
 }
 

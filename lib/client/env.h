@@ -75,7 +75,7 @@ typedef struct kin__env {
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
-  /* kin__thread_self of the thread that runs the loop; the loop may move. */
+  /* kin__thread_self of the thread that ran the last turn. */
   _Atomic(const void *) *thread;
   /* Any thread may call this while a member is open. Soon afterwards the loop's
    * thread tells all members KIN__NEWS_CALLED. */
@@ -103,7 +103,8 @@ static inline uint32_t kin__env_server_generation(const kin__env *env) {
   return env->server_generation != NULL ? *env->server_generation : 0;
 }
 
-/* Any thread may ask. */
+/* Any thread may ask. Wrong from the time when the loop moves until the first
+ * turn on the new thread. */
 static inline bool kin__env_is_on_loop(const kin__env *env) {
   return atomic_load_explicit(env->thread, memory_order_relaxed) ==
          kin__thread_self();

@@ -50,7 +50,7 @@ static void hold(const kin__notification *notification) {
 static void let_go(const kin__notification *notification,
                    const kin_allocator *allocator) {
   if (notification->type == KIN_EVENT_DELETE) {
-    kin_object_unref(notification->cached);
+    kin__object_unref(notification->cached);
   }
   kin__notification_unref(notification, allocator);
 }

@@ -197,7 +197,7 @@ static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
 static void replace_object(kin_object **object, kin_object *with) {
   kin_object *old = *object;
   *object = kin__object_ref(with);
-  kin_object_unref(old);
+  kin__object_unref(old);
 }
 
 /* Whether a delete is told after a pending change. A delete of the key that is
@@ -290,7 +290,7 @@ static void merge(kin__listener_queue *queue, uint32_t id,
     pending->is_gone = pending->type == KIN_EVENT_ADD;
     queue->gone = (uint16_t)(queue->gone + pending->is_gone);
     if (!pending->is_gone) {
-      kin_object_unref(pending->old_object);
+      kin__object_unref(pending->old_object);
     }
     pending->old_object = NULL;
     pending->type = KIN_EVENT_DELETE;

@@ -67,9 +67,9 @@ static inline void
 kin__notification_unref(const kin__notification *notification,
                         const kin_allocator *allocator) {
   if (!kin__notification_is_marker(notification)) {
-    kin_object_unref(notification->object);
+    kin__object_unref(notification->object);
     if (notification->type == KIN_EVENT_UPDATE) {
-      kin_object_unref(notification->old_object);
+      kin__object_unref(notification->old_object);
     }
   } else {
     kin__marker_unref(notification->marker, allocator);

@@ -74,7 +74,7 @@ int kin__lease_read(kin__lease *lease, kin_object *object) {
 
 void kin__lease_finish(kin__lease *lease) {
   kin_object_view_close(lease->view);
-  kin_object_unref(lease->object);
+  kin__object_unref(lease->object);
   *lease = (kin__lease){
       .object = NULL, .spec = KIN__LIT(""), .holder = KIN__LIT("")};
 }
@@ -180,7 +180,7 @@ int kin__lease_compose(kin__buf *out, const kin_allocator *allocator,
   err = kin_object_builder_finish(builder, &made);
   if (err == 0) {
     err = kin__buf_append_str(out, kin__object_body(made));
-    kin_object_unref(made);
+    kin__object_unref(made);
   }
   return err;
 }

@@ -65,7 +65,7 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
   if (err == 0) {
     err = saw(feed, type, kin_object_resource_version(object));
   }
-  kin_object_unref(object);
+  kin__object_unref(object);
   return err;
 }
 
@@ -104,7 +104,7 @@ static int merge(kin_feed *feed, kin__decoded_type type,
     if (feed->owner->unstaged != NULL) {
       feed->owner->unstaged(feed, merged.replaced[i]);
     }
-    kin_object_unref(merged.replaced[i]);
+    kin__object_unref(merged.replaced[i]);
   }
   kin__listwatch_heard(&feed->listwatch,
                        merged.is_new ? KIN__NEWS_KEY : KIN__NEWS_OBJECT);
@@ -119,7 +119,7 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
       err = KIN_ECLOSED; /* a source that was paused has closed the owner */
     }
     if (err != 0) {
-      kin_object_unref(take_object);
+      kin__object_unref(take_object);
       return err;
     }
   }

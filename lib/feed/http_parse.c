@@ -32,7 +32,7 @@ static bool sink_known(void *ctx, const kin__object_parts *identity) {
   if (cached == NULL) {
     return false;
   }
-  kin_object_unref(source->known);
+  kin__object_unref(source->known);
   source->known = kin__object_ref(cached);
   return true;
 }
@@ -76,7 +76,7 @@ static int sink_object(void *ctx, kin__decoded_type type,
     kin__decode_limits limits = kin__item_limits(&source->settings->limits);
     err = kin__feed_oversized(source->feed, parts, &limits);
     if (err != 0) {
-      kin_object_unref(object);
+      kin__object_unref(object);
     }
   }
   return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;

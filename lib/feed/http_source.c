@@ -39,7 +39,7 @@ static void forget_pending(kin__http_source *source) {
 static void forget_request(kin__http_source *source) {
   forget_pending(source);
   source->exchange = NULL;
-  kin_object_unref(source->known);
+  kin__object_unref(source->known);
   source->known = NULL;
   kin__http_source_drop_decoders(source);
 }

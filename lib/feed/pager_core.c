@@ -154,7 +154,7 @@ static void give_next(kin__pager_core *core) {
   core->given++;
   forget_given_pages(core);
   int code = core->options.owner->item(core, item);
-  kin_object_unref(item);
+  kin__object_unref(item);
   if (code != 0 && !core->is_closing) {
     kin__failure failure = {.code = code};
     stop(core, &failure);

@@ -46,7 +46,7 @@ static int push(kin__scope *scope, kin_object *object) {
   kin_object *packed = kin__compact_late(scope->informer, object);
   int err = kin__scope_put(scope, KIN_DELTA_REPLACED,
                            packed != NULL ? packed : object);
-  kin_object_unref(packed);
+  kin__object_unref(packed);
   return err;
 }
 

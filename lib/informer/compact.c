@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/compact.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -72,10 +73,11 @@ typedef struct kin__compact {
   uint64_t dictionaries;
 
   kin__inflated *texts; /* taken, to be looked at */
-  kin__inflated *held;  /* looked at, and somebody may read them */
+  kin__inflated *held;  /* looked at; the program has references */
   kin__task texts_task;
   kin__timer texts_timer;
-  uint32_t texts_wait_ms; /* of the timer, this time or next time */
+  uint32_t texts_wait_ms;   /* of the timer, this time or next time */
+  atomic_bool is_read_here; /* the loop's thread has noted a text */
 } kin__compact;
 
 /* --- Dictionaries --------------------------------------------------------- */
@@ -262,7 +264,7 @@ static void keep_plain(kin__compact *compact, kin_object **object) {
   if (kin__object_allocator(*object) == &compact->raw->allocator &&
       kin__object_copy(&copy, compact->informer->env->memory, *object, 0) ==
           0) {
-    kin_object_unref(*object);
+    kin__object_unref(*object);
     *object = copy;
   }
 }
@@ -337,7 +339,7 @@ kin_object *kin__compact_late(kin_informer *informer, kin_object *object) {
   }
   kin_object *late = kin__object_ref(object);
   if (!pack(informer->compact, &late)) {
-    kin_object_unref(late);
+    kin__object_unref(late);
     return NULL;
   }
   return late;
@@ -358,26 +360,6 @@ kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
 }
 
 /* --- Texts ---------------------------------------------------------------- */
-
-/* Drops the note, and the text too unless the program may read it. The program
- * cannot if it took no reference, since it does not keep an object beyond its
- * callback then; nor if only the store and the note refer to the object. Returns
- * false if the text has to be looked at again. */
-static bool let_go(kin__compact *compact, kin__inflated *inflated) {
-  kin_object *object = inflated->object;
-  const kin_store *store = &compact->informer->store;
-  kin_str key = kin_object_key(object);
-  uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
-  bool is_stored =
-      slot != KIN__NO_SLOT && kin__store_at(store, slot)->object == object;
-  unsigned holders = kin__object_holders(object);
-  if (kin__packed_is_held(object) && holders > (is_stored ? 2u : 1u)) {
-    return false;
-  }
-  kin__object_drop_text(object);
-  kin_object_unref(object);
-  return true;
-}
 
 /* After the held texts come those that other threads have asked for. */
 static kin__inflated *first_text(kin__compact *compact) {
@@ -400,7 +382,7 @@ static bool texts_step(kin__task *task) {
   kin__inflated *first;
   while ((first = first_text(compact)) != NULL && kin__slice_next(&slice)) {
     compact->texts = first->next;
-    if (!let_go(compact, first)) {
+    if (!kin__packed_drop_text(first)) {
       first->next = compact->held;
       compact->held = first;
     }
@@ -424,7 +406,13 @@ static void shorten_wait(kin__compact *compact) {
 /* Another thread may read for long what it has just asked for. */
 void kin__compact_called(kin_informer *informer) {
   kin__compact *compact = informer->compact;
-  if (compact != NULL && kin__inflated_is_noted(compact->packing)) {
+  if (compact == NULL) {
+    return;
+  }
+  if (atomic_exchange(&compact->is_read_here, false)) {
+    shorten_wait(compact);
+    kin__sched_add(informer->env->sched, &compact->texts_task);
+  } else if (kin__inflated_is_noted(compact->packing)) {
     shorten_wait(compact);
     if (!compact->texts_timer.is_active) {
       look_later(compact);
@@ -432,16 +420,16 @@ void kin__compact_called(kin_informer *informer) {
   }
 }
 
+/* A loop that has moved may still count the thread that it left as its own. So
+ * the thread decides only when the texts are looked at, and calls the loop
+ * whichever thread it is. */
 static void on_noted(void *ctx, bool is_first) {
-  kin_informer *informer = ctx;
+  const kin_informer *informer = ctx;
   const kin__env *env = informer->env;
-  if (!kin__env_is_on_loop(env)) {
-    if (is_first) {
-      env->call(env->call_ctx);
-    }
-  } else if (!informer->member.is_closing) {
-    shorten_wait(informer->compact);
-    kin__sched_add(env->sched, &informer->compact->texts_task);
+  bool is_news = kin__env_is_on_loop(env) &&
+                 !atomic_exchange(&informer->compact->is_read_here, true);
+  if (is_first || is_news) {
+    env->call(env->call_ctx);
   }
 }
 
@@ -512,7 +500,7 @@ static bool drop_note(kin__inflated **list) {
   *list = first->next;
   kin_object *object = first->object;
   first->object = NULL;
-  kin_object_unref(object); /* with the text, if it is the last */
+  kin__object_unref(object); /* with the text, if it is the last */
   return true;
 }
 

@@ -52,8 +52,8 @@ void kin__compact_passed(kin_informer *informer);
  * compact storage, the informer's memory. */
 kin__memory *kin__compact_raw_memory(const kin_informer *informer);
 
-/* Another thread may have inflated texts in place: they are looked at in a
- * second. */
+/* A thread may have inflated texts in place. Those of the loop's thread are
+ * looked at now, others in a second. */
 void kin__compact_called(kin_informer *informer);
 
 void kin__compact_close(kin_informer *informer);

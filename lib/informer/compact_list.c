@@ -93,7 +93,7 @@ static void take_entry(const kin__batch *batch, const batch_entry *entry) {
   if (is_staged(entry)) {
     replace(batch, entry);
   }
-  kin_object_unref(entry->object);
+  kin__object_unref(entry->object);
   if (scope != NULL && --scope->packing == 0) {
     kin__apply_wake(scope);
   }
@@ -116,7 +116,7 @@ static void free_batch(kin__compact_list *list, unsigned i) {
   kin__batch *batch = list->batches[i];
   if (batch != NULL) {
     for (unsigned j = 0; j < batch->count; j++) {
-      kin_object_unref(batch->entries[j].object);
+      kin__object_unref(batch->entries[j].object);
     }
     kin__packer_free(batch->packer);
     kin__free(list->informer->env->allocator, batch);

@@ -22,7 +22,7 @@ static void move_object(kin_informer *informer, kin__store_slot *slot) {
                        kin__object_copy(&copy, memory, old, 0) == 0)) {
     informer->store.bytes += kin_object_memory(copy);
     informer->store.bytes -= kin_object_memory(old);
-    kin_object_unref(old);
+    kin__object_unref(old);
     slot->object = copy;
   }
 }

@@ -42,7 +42,7 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
                          .cached = cached}}};
   kin__dispatcher_send(&c->informer->dispatcher, &gone);
   kin__mutation_check_leaving(c->informer->mutation_check, cached);
-  kin_object_unref(cached);
+  kin__object_unref(cached);
   return 0;
 }
 
@@ -167,7 +167,7 @@ static int apply_upsert(const change *c) {
   if (old != NULL) {
     kin__object_prefetch_room(old);
   }
-  kin_object_unref(old);
+  kin__object_unref(old);
   return 0;
 }
 

@@ -213,7 +213,7 @@ static int keep_key(kin_informer *informer, kin_object **object) {
   kin_object *kept;
   int err = drop_body(informer, *object, &kept);
   if (err == 0) {
-    kin_object_unref(*object);
+    kin__object_unref(*object);
     *object = kept;
     informer->max_bytes.dropped++;
   }
@@ -456,9 +456,9 @@ static int drop_stored_body(kin_informer *informer, uint32_t slot) {
     informer->max_bytes.dropped++;
     count(informer, kin_object_memory(kept), kin_object_memory(old));
     send_drop(informer, slot, kept, old);
-    kin_object_unref(old);
+    kin__object_unref(old);
   }
-  kin_object_unref(kept);
+  kin__object_unref(kept);
   return err;
 }
 

@@ -55,7 +55,7 @@ int kin__scope_put(kin__scope *scope, kin_delta_type type,
     err =
         kin__scope_push(scope, type, reduced != NULL ? reduced : object, false);
   }
-  kin_object_unref(reduced);
+  kin__object_unref(reduced);
   return err;
 }
 

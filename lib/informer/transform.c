@@ -134,7 +134,7 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
       kin__object_allocator(object) != &t->raw->allocator) {
     return err;
   }
-  kin_object_unref(*made);
+  kin__object_unref(*made);
   return kin__object_copy(made, t->informer->env->memory, object, headroom);
 }
 
@@ -178,7 +178,7 @@ int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
     err = run_or_refuse(kin__scope_of(feed), type, *object, &kept);
   }
   if (err == 0) {
-    kin_object_unref(*object);
+    kin__object_unref(*object);
     *object = kept;
   }
   return err;

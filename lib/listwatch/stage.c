@@ -270,7 +270,7 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
   content *to = have_content(stage);
   uintptr_t *place = to != NULL ? kin__chunkq_push(&to->objects) : NULL;
   if (place == NULL) {
-    kin_object_unref(take_object);
+    kin__object_unref(take_object);
     free_if_empty(stage);
     return KIN_ENOMEM;
   }
@@ -292,7 +292,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
   if (type == KIN__DECODED_DELETED) {
     void_key(c, last, merged);
     void_key(c, refused, merged);
-    kin_object_unref(take_object);
+    kin__object_unref(take_object);
     return 0;
   }
   uint32_t same = is_refused(take_object) ? refused : last;
@@ -300,7 +300,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
   if (same == KIN__NO_SLOT) {
     int err = push_keyed(c, hash, entry);
     if (err != 0) {
-      kin_object_unref(take_object);
+      kin__object_unref(take_object);
       return err;
     }
   } else {
@@ -323,7 +323,7 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
   if (err == 0) {
     err = merge(to, type, take_object, merged);
   } else {
-    kin_object_unref(take_object);
+    kin__object_unref(take_object);
   }
   free_if_empty(stage);
   return err;
@@ -339,7 +339,7 @@ bool kin__stage_has(const kin__stage_place *place, const kin_object *object) {
 
 void kin__stage_replace(kin__stage_place *place, kin_object *take_object) {
   uintptr_t type = *place & TYPE_BITS;
-  kin_object_unref(object_in(*place));
+  kin__object_unref(object_in(*place));
   *place = (uintptr_t)take_object | type;
 }
 
@@ -367,7 +367,7 @@ kin__decoded_type kin__stage_type(const kin__stage *stage) {
 static void pop(content *from) {
   const uintptr_t *place = kin__chunkq_peek(&from->objects);
   if (!is_void(from, *place)) {
-    kin_object_unref(object_in(*place));
+    kin__object_unref(object_in(*place));
   }
   kin__chunkq_pop(&from->objects);
   free_some_old_keys(from->keys);

@@ -384,6 +384,7 @@ int kin_object_builder_finish(kin_object_builder *builder, kin_object **out) {
     return KIN_EINVAL;
   }
   int err = kin__builder_make(builder, 0, out);
+  kin__object_hand_out(*out);
   kin__builder_free(builder);
   return err;
 }

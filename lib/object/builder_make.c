@@ -177,7 +177,7 @@ int kin__builder_make(kin_object_builder *builder, size_t headroom,
     return builder->error;
   }
   if (builder->from != NULL && !builder->edit.is_changed) {
-    *out = kin_object_ref(builder->from);
+    *out = kin__object_ref(builder->from);
     return 0;
   }
   members m;

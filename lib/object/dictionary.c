@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <zdict.h>
 #include <zstd.h>
 
@@ -40,6 +43,7 @@ struct kin__packing {
   _Atomic(kin__inflated *) noted;
   kin__hash_seed seed; /* of halves and labels */
   atomic_uint callers; /* threads that may be calling on_noted */
+  pid_t pid;           /* of the process that has these threads */
   void (*on_noted)(void *ctx, bool is_first);
   void *ctx;
 };
@@ -122,6 +126,7 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->spare, NULL);
     atomic_init(&packing->noted, NULL);
     atomic_init(&packing->callers, 0);
+    packing->pid = getpid();
     packing->seed = kin__hash_make_seed(packing);
     packing->on_noted = on_noted;
     packing->ctx = ctx;
@@ -494,14 +499,19 @@ kin__inflated *kin__inflated_new(kin__packing *packing, size_t length) {
   }
   inflated->next = NULL;
   inflated->object = NULL;
+  inflated->older = NULL;
   inflated->length = length;
   return inflated;
 }
 
 void kin__inflated_free(kin__packing *packing, kin__inflated *inflated) {
-  atomic_fetch_sub_explicit(&packing->inflated_bytes, inflated->length,
-                            memory_order_relaxed);
-  kin__free(&packing->allocator, inflated);
+  while (inflated != NULL) {
+    kin__inflated *older = inflated->older;
+    atomic_fetch_sub_explicit(&packing->inflated_bytes, inflated->length,
+                              memory_order_relaxed);
+    kin__free(&packing->allocator, inflated);
+    inflated = older;
+  }
 }
 
 /* In the one order of these operations, either the caller is counted when the
@@ -545,5 +555,5 @@ kin__inflated *kin__inflated_close(kin__packing *packing) {
 }
 
 bool kin__inflated_has_callers(const kin__packing *packing) {
-  return atomic_load(&packing->callers) > 0;
+  return atomic_load(&packing->callers) > 0 && packing->pid == getpid();
 }

@@ -127,7 +127,8 @@ bool kin__dictionary_label(const kin__dictionary *dictionary, kin_str codes,
  * of the objects can take it away again. */
 typedef struct kin__inflated {
   struct kin__inflated *next;
-  kin_object *object; /* a reference while the text is noted */
+  kin_object *object;          /* a reference while the text is noted */
+  struct kin__inflated *older; /* another text of the object, not noted */
   size_t length;
   char text[];
 } kin__inflated;
@@ -136,6 +137,7 @@ typedef struct kin__inflated {
 #define KIN__INFLATED_MAX_BYTES (256u << 20)
 
 kin__inflated *kin__inflated_new(kin__packing *packing, size_t length);
+/* And the older ones. */
 void kin__inflated_free(kin__packing *packing, kin__inflated *inflated);
 /* On any thread. False if nobody takes notes any more. */
 bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated);
@@ -146,7 +148,7 @@ kin__inflated *kin__inflated_take(kin__packing *packing);
 /* From now on nothing is noted. Returns the earlier notes. */
 kin__inflated *kin__inflated_close(kin__packing *packing);
 /* Once this is false after kin__inflated_close, nobody calls on_noted any
- * more. */
+ * more. A forked child has none of the threads that were calling. */
 bool kin__inflated_has_callers(const kin__packing *packing);
 
 #endif /* KIN_OBJECT_DICTIONARY_H */

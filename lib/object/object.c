@@ -342,19 +342,27 @@ kin_object *kin__object_ref(const kin_object *object) {
   return counted;
 }
 
-kin_object *kin_object_ref(const kin_object *object) {
-  if (object != NULL) {
-    const kin__cell *cell = (const kin__cell *)(const void *)object;
-    if (is_packed_in(kin__cell_owner(cell), object)) {
-      kin__packed_hold(object);
-    }
+/* The flag comes first: the owner is in memory of its own. */
+static bool is_packed(const kin_object *object) {
+  return object != NULL && kin__object_is_packed(object) &&
+         is_packed_in(kin__cell_owner((const kin__cell *)(const void *)object),
+                      object);
+}
+
+void kin__object_hand_out(const kin_object *object) {
+  if (is_packed(object)) {
+    kin__packed_hold(object);
   }
+}
+
+kin_object *kin_object_ref(const kin_object *object) {
+  kin__object_hand_out(object);
   return kin__object_ref(object);
 }
 
 /* Acquire and release: the releasing thread's reads happen before the free,
  * whichever thread frees. */
-void kin_object_unref(const kin_object *object) {
+void kin__object_unref(const kin_object *object) {
   kin_object *counted = (kin_object *)object;
   if (counted != NULL &&
       atomic_fetch_sub_explicit(&counted->refs, 1, memory_order_acq_rel) == 1) {
@@ -366,6 +374,13 @@ void kin_object_unref(const kin_object *object) {
     kin__cell_give(cell);
     kin__memory_unref(memory);
   }
+}
+
+void kin_object_unref(const kin_object *object) {
+  if (is_packed(object)) {
+    kin__packed_let_go(object);
+  }
+  kin__object_unref(object);
 }
 
 kin_str kin_object_key(const kin_object *object) {

@@ -48,9 +48,14 @@ int kin__object_new(kin_object **out, kin__memory *memory,
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
-/* As kin_object_ref, for the library's own use: the inflated text of a packed
- * object is not kept for it (kin__packed_hold). */
+/* The library's own references, which are counted apart from the program's: the
+ * inflated text of a packed object is kept for the program's alone
+ * (kin__packed_hold). kin__object_ref goes with kin__object_unref, and
+ * kin_object_ref with kin_object_unref. */
 kin_object *kin__object_ref(const kin_object *object);
+void kin__object_unref(const kin_object *object);
+/* The library's reference becomes the program's. NULL is allowed. */
+void kin__object_hand_out(const kin_object *object);
 
 /* Three steps that let the cache misses of several objects overlap: the first
  * asks for the header and the key, the second for what comparing and releasing

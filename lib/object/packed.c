@@ -17,7 +17,7 @@ typedef struct packed_body {
   kin__dictionary *dictionary;   /* a reference */
   _Atomic(kin__inflated *) text; /* NULL: not inflated */
   uint32_t length;               /* of the text */
-  atomic_bool is_held;           /* see kin__packed_hold */
+  _Atomic uint16_t holds;        /* see kin__packed_hold */
   char frame[];
 } packed_body;
 
@@ -245,7 +245,7 @@ bool kin__object_pack(kin_object **object, const kin_object *before,
   }
   fill(packed, *object, &p);
   give(packed, memory);
-  kin_object_unref(*object);
+  kin__object_unref(*object);
   *object = packed;
   return true;
 }
@@ -276,12 +276,13 @@ void kin__packed_copied(kin_object *copy) {
   packed_body *body = body_of(copy);
   (void)kin__dictionary_ref(body->dictionary);
   atomic_init(&body->text, NULL);
-  atomic_init(&body->is_held, false);
+  atomic_init(&body->holds, 0);
 }
 
 void kin__packed_release(const kin_object *object) {
   packed_body *body = body_of(object);
-  kin__object_drop_text(object);
+  kin__inflated_free(packing_of(object),
+                     atomic_load_explicit(&body->text, memory_order_acquire));
   kin__dictionary_unref(body->dictionary);
 }
 
@@ -339,24 +340,21 @@ static kin__inflated *publish(const kin_object *object, kin__inflated *made) {
   kin__packing *packing = packing_of(object);
   kin__inflated *first = NULL;
   made->object = kin__object_ref(object);
-  if (!atomic_compare_exchange_strong_explicit(&body_of(object)->text, &first,
-                                               made, memory_order_acq_rel,
-                                               memory_order_acquire)) {
-    kin_object_unref(object);
+  if (!atomic_compare_exchange_strong(&body_of(object)->text, &first, made)) {
+    kin__object_unref(object);
     kin__inflated_free(packing, made);
     return first;
   }
   if (!kin__inflated_note(packing, made)) {
     made->object = NULL;
-    kin_object_unref(object);
+    kin__object_unref(object);
   }
   return made;
 }
 
 int kin__packed_text(const kin_object *object, kin_str *text) {
   packed_body *body = body_of(object);
-  kin__inflated *inflated =
-      atomic_load_explicit(&body->text, memory_order_acquire);
+  kin__inflated *inflated = atomic_load(&body->text);
   if (inflated == NULL) {
     kin__inflated *made = kin__inflated_new(packing_of(object), body->length);
     if (made == NULL) {
@@ -376,8 +374,7 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
 int kin__packed_open(const kin_object *object, kin_str *text, void **block) {
   packed_body *body = body_of(object);
   *block = NULL;
-  kin__inflated *inflated =
-      atomic_load_explicit(&body->text, memory_order_acquire);
+  kin__inflated *inflated = atomic_load(&body->text);
   if (inflated != NULL) {
     *text = text_of(inflated);
     return 0;
@@ -404,22 +401,43 @@ unsigned kin__object_holders(const kin_object *object) {
   return atomic_load_explicit(&object->refs, memory_order_acquire);
 }
 
+/* A count that has reached its maximum stays there. */
 void kin__packed_hold(const kin_object *object) {
-  atomic_bool *is_held = &body_of(object)->is_held;
-  if (!atomic_load_explicit(is_held, memory_order_relaxed)) {
-    atomic_store_explicit(is_held, true, memory_order_relaxed);
+  _Atomic uint16_t *holds = &body_of(object)->holds;
+  uint16_t count = atomic_load(holds);
+  while (count != UINT16_MAX &&
+         !atomic_compare_exchange_weak(holds, &count, (uint16_t)(count + 1))) {
   }
 }
 
-bool kin__packed_is_held(const kin_object *object) {
-  return atomic_load_explicit(&body_of(object)->is_held, memory_order_relaxed);
+/* The program's reads of the text happen before the text is freed. */
+void kin__packed_let_go(const kin_object *object) {
+  _Atomic uint16_t *holds = &body_of(object)->holds;
+  uint16_t count = atomic_load_explicit(holds, memory_order_relaxed);
+  while (count != UINT16_MAX && count != 0 &&
+         !atomic_compare_exchange_weak(holds, &count, (uint16_t)(count - 1))) {
+  }
 }
 
-void kin__object_drop_text(const kin_object *object) {
-  atomic_store_explicit(&body_of(object)->is_held, false, memory_order_relaxed);
-  kin__inflated *inflated = atomic_exchange_explicit(
-      &body_of(object)->text, NULL, memory_order_acquire);
-  if (inflated != NULL) {
+/* In the one order of these operations and of those of a thread that takes a
+ * reference and then asks for the text, either that thread finds no text, or
+ * its reference is counted here. */
+bool kin__packed_drop_text(kin__inflated *inflated) {
+  const kin_object *object = inflated->object;
+  packed_body *body = body_of(object);
+  if (atomic_load(&body->holds) > 0) {
+    return false;
+  }
+  kin__inflated *newer = NULL;
+  atomic_store(&body->text, NULL);
+  if (atomic_load(&body->holds) == 0) {
     kin__inflated_free(packing_of(object), inflated);
+  } else if (atomic_compare_exchange_strong(&body->text, &newer, inflated)) {
+    return false;
+  } else {
+    inflated->object = NULL;
+    newer->older = inflated;
   }
+  kin__object_unref(object);
+  return true;
 }

@@ -17,7 +17,7 @@
  * or what halves.h or binary.h keep in place of the frame, and uid, version and labels are among the strings. A
  * text that is asked for in place (kin__object_text) is inflated once and
  * belongs to the object. The informer drops it when nobody can read it any more
- * (kin__object_drop_text). Otherwise it goes with the object. */
+ * (kin__packed_drop_text). Otherwise it goes with the object. */
 
 /* Replaces a plain object of `memory` by a packed one. On any failure the
  * object stays as it is. Returns whether it was replaced. `before` is an earlier
@@ -55,18 +55,18 @@ void kin__packed_copied(kin_object *copy);
 /* The object goes. */
 void kin__packed_release(const kin_object *object);
 
-/* The program takes a reference: the text stays in place until nobody but the
- * store refers to the object. References of the library do not keep the text
- * (kin__object_ref). */
+/* The program takes a reference, or gives one back. Its references are counted
+ * apart from the library's, and keep the text in place. */
 void kin__packed_hold(const kin_object *object);
-/* Whether that was called since kin__object_drop_text. */
-bool kin__packed_is_held(const kin_object *object);
+void kin__packed_let_go(const kin_object *object);
 
-/* The references to an object. */
+/* The references to an object, of both. */
 unsigned kin__object_holders(const kin_object *object);
 
-/* For the owner of a noted text: frees the text, and leaves the object packed.
- * Only while no other thread and no caller can hold the text. */
-void kin__object_drop_text(const kin_object *object);
+/* For the owner of a noted text, while no callback of the program runs: frees
+ * the text and the note, and leaves the object packed. If a reference of the
+ * program may keep the text, returns false and does nothing. On the owner's
+ * thread; another thread may take a reference meanwhile. */
+bool kin__packed_drop_text(kin__inflated *inflated);
 
 #endif /* KIN_OBJECT_PACKED_H */

@@ -58,6 +58,10 @@ void kin__packed_hold(const kin_object *object) {
   (void)object;
 }
 
+void kin__packed_let_go(const kin_object *object) {
+  (void)object;
+}
+
 void kin__packed_release(const kin_object *object) {
   (void)object;
 }

@@ -27,7 +27,7 @@ int kin__transform_run(const kin__transform *transform,
   *out = NULL;
   /* An object that is known by key only has nothing to transform. */
   if (transform->cb == NULL || kin_object_is_key_only(object)) {
-    *out = kin_object_ref(object);
+    *out = kin__object_ref(object);
     return 0;
   }
   kin_object_builder *builder = transform->builder;
@@ -54,6 +54,7 @@ int kin_object_transform(const kin_object *object, kin_transform_cb transform,
                            : KIN_ENOMEM;
   if (err == 0) {
     err = kin__transform_run(&t, object, 0, out);
+    kin__object_hand_out(*out);
   }
   kin__transform_finish(&t);
   kin__memory_unref(memory);

@@ -56,7 +56,7 @@ bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count) {
   for (; count > 0 && fifo->depth > 0; count--) {
     entry *e = entry_at(fifo, fifo->first);
     if (e->count > 1) {
-      kin_object_unref(newest_of(e)->object);
+      kin__object_unref(newest_of(e)->object);
       e->count--;
       fifo->deltas--;
     } else {
@@ -162,7 +162,7 @@ static void merge_deletion(kin__delta *older, const kin__delta *newer) {
   if (older->is_tombstone && !newer->is_key_only) {
     kin_object *object = older->object;
     set(older, newer);
-    kin_object_unref(object);
+    kin__object_unref(object);
   }
 }
 
@@ -203,7 +203,7 @@ int kin__delta_fifo_append(kin__delta_fifo *fifo, const kin__delta *delta) {
 static void drop_deltas(kin__delta_fifo *fifo, entry *e) {
   kin__delta *items = deltas_of(e);
   for (uint32_t i = 0; i < e->count; i++) {
-    kin_object_unref(items[i].object);
+    kin__object_unref(items[i].object);
   }
   if (e->capacity > 0) {
     kin__free(fifo->allocator, e->deltas.items);
@@ -304,7 +304,7 @@ void kin__delta_fifo_forget(kin__delta_fifo *fifo, uint32_t id,
   entry *e = entry_at(fifo, id);
   kin__delta *items = deltas_of(e);
   for (uint32_t i = 0; i < count; i++) {
-    kin_object_unref(items[i].object);
+    kin__object_unref(items[i].object);
   }
   e->count -= count;
   memmove(items, items + count, e->count * sizeof *items);

@@ -3,6 +3,7 @@
 
 #include <kin/error.h>
 
+#include "object/object.h"
 #include "store/index.h"
 
 void kin__replacement_begin(kin__replacement *r, kin_store *store,
@@ -127,7 +128,7 @@ static int fill(kin__replacement *r, const kin_object *object) {
   }
   kin_object *earlier;
   int err = kin__store_upsert(&r->other, object, hash, &slot, &earlier);
-  kin_object_unref(earlier); /* listed twice: the last counts (ST-02) */
+  kin__object_unref(earlier); /* listed twice: the last counts (ST-02) */
   return err;
 }
 
@@ -141,7 +142,7 @@ static int fill_step(kin__replacement *r, uint32_t *count) {
     int err = kin__store_transform(r->store, r->objects[r->at], &kept);
     if (err == 0) {
       err = fill(r, kept);
-      kin_object_unref(kept);
+      kin__object_unref(kept);
     }
     if (err != 0) {
       return err;

@@ -47,7 +47,7 @@ void kin__store_hide(kin_store *store) {
 static bool clear_slots(kin_store *store, uint32_t *budget) {
   for (; *budget > 0 && store->clear_left > 0; (*budget)--) {
     store->clear_left--;
-    kin_object_unref(kin__store_at(store, store->clear_left)->object);
+    kin__object_unref(kin__store_at(store, store->clear_left)->object);
   }
   if (store->clear_left > 0) {
     return true;
@@ -368,7 +368,7 @@ int kin__store_exchange(kin_store *store, const kin_object *object,
   int err = kin__store_transform(store, object, &kept);
   if (err == 0) {
     err = put_versioned(store, kept, old);
-    kin_object_unref(kept);
+    kin__object_unref(kept);
   }
   return err;
 }
@@ -379,7 +379,7 @@ int kin_store_put(kin_store *store, const kin_object *object) {
   }
   kin_object *old;
   int err = kin__store_exchange(store, object, &old);
-  kin_object_unref(old);
+  kin__object_unref(old);
   return err;
 }
 
@@ -395,7 +395,7 @@ int kin_store_delete(kin_store *store, kin_str key) {
   if (slot == KIN__NO_SLOT) {
     return KIN_ENOENT;
   }
-  kin_object_unref(kin__store_remove(store, slot));
+  kin__object_unref(kin__store_remove(store, slot));
   return 0;
 }
 

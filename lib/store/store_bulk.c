@@ -58,7 +58,7 @@ static int apply(kin_store *store, const kin_store_op *op) {
   switch (op->type) {
   case KIN_STORE_PUT:
     err = kin__store_put(store, op->object, &old);
-    kin_object_unref(old);
+    kin__object_unref(old);
     return err;
   case KIN_STORE_DELETE:
     return delete_for(store, op);
@@ -91,17 +91,17 @@ int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
     kin_object *object = kin__object_ref(ops[i].object);
     ops[i].error = refusal != 0 ? refusal : apply(store, &ops[i]);
     if (ops[i].error == 0) {
-      kin_object_unref(last);
+      kin__object_unref(last);
       last = object;
     } else {
-      kin_object_unref(object);
+      kin__object_unref(object);
       failures++;
       first = first != 0 ? first : ops[i].error;
     }
   }
   if (last != NULL) {
     kin__store_set_version(store, kin_object_resource_version(last));
-    kin_object_unref(last);
+    kin__object_unref(last);
   }
   if (failed != NULL) {
     *failed = failures;

@@ -179,8 +179,8 @@ static void tell_wait(kin_change_filter *filter, kin__change_wait *wait) {
     filter->options.on_change(filter, &change, filter->options.data);
     kin__env_add_handler_time(filter->member.env, start_ns);
   }
-  kin_object_unref(told);
-  kin_object_unref(change.object);
+  kin__object_unref(told);
+  kin__object_unref(change.object);
 }
 
 /* The wait that is over first, or NULL. The flushed ones are older than those

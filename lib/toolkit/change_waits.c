@@ -77,7 +77,7 @@ void kin__change_wait_set_newest(kin__change_wait *wait,
                                  const kin_object *newest) {
   kin_object *before = wait->newest;
   wait->newest = kin__object_ref(newest);
-  kin_object_unref(before);
+  kin__object_unref(before);
 }
 
 /* After a burst the table's segments are given back. */
@@ -97,8 +97,8 @@ void kin__change_waits_remove(kin__change_waits *waits,
   kin__link_remove(&wait->node);
   kin__map_remove(&waits->map, wait->id);
   kin__slots_give(&waits->slots, wait->id);
-  kin_object_unref(wait->told);
-  kin_object_unref(wait->newest);
+  kin__object_unref(wait->told);
+  kin__object_unref(wait->newest);
   kin__free(waits->allocator, wait);
   trim(waits);
 }

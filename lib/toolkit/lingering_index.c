@@ -86,7 +86,7 @@ static void drop(kin_lingering_index *index, left *l) {
   kin__index_remove(index->gone, l->id);
   kin__link_remove(&l->node);
   kin__slots_give(&index->slots, l->id);
-  kin_object_unref(object);
+  kin__object_unref(object);
 }
 
 static void set_timer(kin_lingering_index *index) {

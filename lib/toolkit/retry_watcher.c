@@ -102,7 +102,7 @@ static int put(kin_retry_watcher *watcher, const waiting *event) {
     return KIN_ENOMEM;
   }
   *place = *event;
-  kin_object_ref(event->object);
+  kin__object_ref(event->object);
   pause_if_full(&watcher->feed);
   wake(watcher);
   return 0;
@@ -237,7 +237,7 @@ static void show_next(kin_retry_watcher *watcher) {
   if (!is_bookmark || watcher->options.forward_bookmarks) {
     show(watcher, &event);
   }
-  kin_object_unref(next.object);
+  kin__object_unref(next.object);
 }
 
 /* Returns whether the queue still has events. After the last one the deferred
@@ -247,7 +247,7 @@ static bool drop_step(kin_retry_watcher *watcher) {
       kin__slice_begin(watcher->member.env->sched, DROPS_PER_STEP);
   while (watcher->events.count > 0 && kin__slice_next(&slice)) {
     waiting *next = kin__chunkq_peek(&watcher->events);
-    kin_object_unref(next->object);
+    kin__object_unref(next->object);
     kin__chunkq_pop(&watcher->events);
   }
   if (watcher->events.count > 0) {

@@ -105,7 +105,7 @@ static void on_close(kin__member *member) {
 
 static void on_free(kin__member *member) {
   kin_until *until = KIN__CONTAINER_OF(member, kin_until, member);
-  kin_object_unref(until->event.object);
+  kin__object_unref(until->event.object);
   kin__free(member->env->allocator, until);
 }
 
@@ -131,8 +131,8 @@ static const char *copy_text(char *to, size_t size, const char *from) {
 
 /* The event's version is its object's: bookmarks are not requested. */
 static void keep(kin_until *until, const kin_watch_event *event) {
-  kin_object *object = kin_object_ref(event->object);
-  kin_object_unref(until->event.object);
+  kin_object *object = kin__object_ref(event->object);
+  kin__object_unref(until->event.object);
   until->event = *event;
   until->event.object = object;
   until->event.reason =

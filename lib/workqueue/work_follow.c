@@ -126,8 +126,8 @@ static void on_event(kin_informer *informer, const kin_event *event,
 }
 
 static void drop_event(kin__follow *follow) {
-  kin_object_unref(follow->object);
-  kin_object_unref(follow->old_object);
+  kin__object_unref(follow->object);
+  kin__object_unref(follow->old_object);
   follow->object = follow->old_object = NULL;
 }
 

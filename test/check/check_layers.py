@@ -4,8 +4,8 @@
 folder of lib/ may include which, where <uv.h> may be included, that one file
 reads what the JSON parser made, that only lib/listwatch touches the data of its
 machine, that memory comes from the injected allocator
-only, that nothing depends on the host's locale, that one file reads the
-environment, and the sizes of files and functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
+only, that nothing depends on the host's locale, that the library's references
+to objects are its own, that one file reads the environment, and the sizes of files and functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
 """
 
 import pathlib
@@ -37,6 +37,10 @@ LOCALE = re.compile(
 ENVIRONMENT_READER = "lib/transport/environment.h"
 # Not by a struct that stands for the environment.
 ENVIRONMENT_CALL = re.compile(r"(?<![\w.>])(?:secure_)?getenv\s*\(")
+# References that are the program's: what it is given, and its views.
+REFERENCE_OWNERS = {"object/object.c", "object/object.h", "object/builder.c",
+                    "object/object_list.c", "object/view.c"}
+PROGRAMS_REFERENCE = re.compile(r"(?<!\w)kin_object_(?:un)?ref\s*\(")
 JSON_READER = "lib/object/json.c"
 JSON_CALLS = "lib/inside/yyjson.c" # of the reader, passed on
 YYJSON_CALL = re.compile(r"\b(?:unsafe_)?yyjson_\w+\s*\(")
@@ -146,6 +150,18 @@ def check_locale(root, problems):
                     problems.append(f"{path}:{number}: {line.strip()}")
 
 
+def check_references(root, problems):
+    """The library's references are counted apart from the program's: one that
+    is given back as the program's frees a text that the program reads."""
+    for path in sorted((root / "lib").rglob("*.[ch]")):
+        if str(path.relative_to(root / "lib")) in REFERENCE_OWNERS:
+            continue
+        text = strip_comments(path.read_text())
+        for number, line in enumerate(text.split("\n"), 1):
+            if PROGRAMS_REFERENCE.search(line):
+                problems.append(f"{path}:{number}: {line.strip()}")
+
+
 def check_environment(root, problems):
     """A program with more rights than its caller must not follow the caller's
     variables: one file decides."""
@@ -183,7 +199,8 @@ def main():
     root = pathlib.Path(sys.argv[1])
     failed = 0
     rules = [check_includes, check_uv, check_yyjson, check_machine,
-             check_allocation, check_locale, check_environment, check_sizes, check_licence]
+             check_allocation, check_locale, check_references,
+             check_environment, check_sizes, check_licence]
     for rule in rules:
         problems = []
         rule(root, problems)

@@ -5,6 +5,7 @@
  * program's own work fills libuv's pool. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <kin/value.h>
 
 #include "client/host.h"
+#include "client/loop.h"
 #include "informer/compact.h"
 #include "object/packed.h"
 #include "support/client_world.h"
@@ -151,6 +153,40 @@ static void test_a_thread_wakes_the_loop(void **state) {
   client_world_finish(&w);
 }
 
+static atomic_uint calls;
+
+static void count_call(void *ctx) {
+  atomic_fetch_add(&calls, 1);
+  kin__loop_call(ctx);
+}
+
+static void run_once(void *ctx) {
+  uv_run(&((client_world *)ctx)->loop, UV_RUN_ONCE);
+}
+
+/* While the loop sleeps on a thread to which it has just moved, the thread that
+ * it left asks for a text, and calls the loop as any other thread. */
+static void test_the_loop_has_moved(void **state) {
+  (void)state;
+  client_world w;
+  open_packed(&w);
+  kin__env *env = (kin__env *)(uintptr_t)kin__client_host(w.client)->env;
+  env->call = count_call;
+  reader r;
+  hold_all(&r, &w);
+  uv_thread_t thread;
+  assert_int_equal(uv_thread_create(&thread, run_once, &w), 0);
+  uv_sleep(100);
+  read_all(&r);
+  assert_in_range(atomic_load(&calls), 1, 2);
+  assert_int_equal(uv_thread_join(&thread), 0);
+  assert_false(r.has_failed);
+  const kin_object *last = r.objects[PODS - 1];
+  release_all(&r);
+  CLIENT_UNTIL(&w, kin__object_holders(last) == 1);
+  client_world_finish(&w);
+}
+
 /* The client has gone when the thread reads, or goes meanwhile. */
 static void test_close_while_a_thread_reads(void **state) {
   (void)state;
@@ -200,6 +236,7 @@ static void test_close_while_the_pool_is_busy(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_thread_wakes_the_loop),
+      cmocka_unit_test(test_the_loop_has_moved),
       cmocka_unit_test(test_close_while_a_thread_reads),
       cmocka_unit_test(test_close_while_the_pool_is_busy),
   };

@@ -143,8 +143,7 @@ static void check_place(const rig *r, const kin_object *object) {
     if ((r->options & 0x20) != 0) {
       kin__inflated *noted = kin__inflated_take(r->packing);
       FUZZ_CHECK(noted->object == object && noted->next == NULL);
-      kin__object_drop_text(object);
-      kin_object_unref(object);
+      FUZZ_CHECK(kin__packed_drop_text(noted));
     }
   }
 }

@@ -98,7 +98,7 @@ void like_pods_close(like_pods *l) {
     kin_object *object = next->object;
     next->object = NULL;
     next = next->next;
-    kin_object_unref(object);
+    kin__object_unref(object);
   }
   while (kin__inflated_has_callers(l->packing)) {
   }

@@ -158,13 +158,14 @@ void script_run_deferred(script_env *script) {
 void script_run(script_env *script) {
   atomic_store(&script->thread, kin__thread_self());
   tell_step(script, true);
-  if (atomic_exchange(&script->is_called, false) && script->on_call != NULL) {
-    script->on_call(script);
-  }
   do {
+    if (atomic_exchange(&script->is_called, false) && script->on_call != NULL) {
+      script->on_call(script);
+    }
     script_run_deferred(script);
     run_tasks(script);
-  } while (!kin__link_is_empty(&script->deferred));
+  } while (!kin__link_is_empty(&script->deferred) ||
+           atomic_load(&script->is_called));
 }
 
 void script_advance(script_env *script, uint64_t ms) {

@@ -153,8 +153,7 @@ static void test_packed_text_is_dropped(void **state) {
     assert_ptr_equal(noted->object, object);
     assert_null(noted->next);
     assert_int_equal(kin__object_holders(object), 2);
-    kin__object_drop_text(object);
-    kin_object_unref(object);
+    assert_true(kin__packed_drop_text(noted));
   }
   kin_object_unref(object);
   like_pods_finish(&l);

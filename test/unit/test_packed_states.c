@@ -321,10 +321,9 @@ static void assert_same(const kin_object *packed, const kin_object *plain,
 static void drop_notes(like_pods *l) {
   kin__inflated *next = kin__inflated_take(l->packing);
   while (next != NULL) {
-    kin_object *object = next->object;
+    kin__inflated *noted = next;
     next = next->next;
-    kin__object_drop_text(object);
-    kin_object_unref(object);
+    (void)kin__packed_drop_text(noted);
   }
 }
 

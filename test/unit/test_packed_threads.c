@@ -4,26 +4,33 @@
  * in place by whoever comes first, noted, and freed with the objects. For
  * ThreadSanitizer (`./dev test --threads`). */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include <kin/value.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 #include "support/like_pods.h"
 
 #define THREADS 3
 #define OBJECTS 64
 #define ROUNDS 20
+#define TURNS 400
 
 typedef struct shared {
   kin_object *objects[OBJECTS];
   atomic_int bad;
+  atomic_int ended; /* threads */
 } shared;
 
 static bool reads_well(const kin_object *object, int i) {
@@ -87,7 +94,7 @@ static void drop_notes(kin__inflated *next) {
   while (next != NULL) {
     kin_object *object = next->object;
     next = next->next;
-    kin_object_unref(object); /* may free what was the note */
+    kin__object_unref(object); /* may free what was the note */
   }
 }
 
@@ -154,10 +161,110 @@ static void test_notes_are_closed(void **state) {
   }
 }
 
+static void *hold_and_read(void *ctx) {
+  shared *s = ctx;
+  for (int i = 0; i < TURNS * OBJECTS; i++) {
+    kin_object *object = kin_object_ref(s->objects[i % OBJECTS]);
+    kin_str text;
+    bool is_there = kin__object_text(object, &text) == 0;
+    sched_yield(); /* the owner may come between */
+    if (!is_there || text.data[0] != '{' || text.data[text.length - 1] != '}') {
+      atomic_fetch_add(&s->bad, 1);
+    }
+    kin_object_unref(object);
+  }
+  atomic_fetch_add(&s->ended, 1);
+  return NULL;
+}
+
+/* Drops the texts that nobody holds; returns the others. */
+static kin__inflated *drop_texts(kin__inflated *next) {
+  kin__inflated *held = NULL;
+  while (next != NULL) {
+    kin__inflated *inflated = next;
+    next = next->next;
+    if (!kin__packed_drop_text(inflated)) {
+      inflated->next = held;
+      held = inflated;
+    }
+  }
+  return held;
+}
+
+/* A text lives as long as a thread has a reference to the object, although the
+ * owner drops texts all the time. */
+static void test_texts_are_dropped_while_threads_read(void **state) {
+  (void)state;
+  like_pods l;
+  shared s = {0};
+  pthread_t threads[THREADS];
+  assert_int_equal(like_pods_init(&l, 0, 0, 64), 0);
+  for (int i = 0; i < OBJECTS; i++) {
+    s.objects[i] = make_packed(&l, i, 0, NULL);
+  }
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_create(&threads[t], NULL, hold_and_read, &s), 0);
+  }
+  kin__inflated *held = NULL;
+  while (atomic_load(&s.ended) < THREADS) {
+    held = drop_texts(held);
+    kin__inflated *noted = drop_texts(kin__inflated_take(l.packing));
+    while (noted != NULL) {
+      kin__inflated *next = noted->next;
+      noted->next = held;
+      held = noted;
+      noted = next;
+    }
+  }
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_join(threads[t], NULL), 0);
+  }
+  assert_int_equal(atomic_load(&s.bad), 0);
+  assert_null(drop_texts(held));
+  assert_null(drop_texts(kin__inflated_take(l.packing)));
+  for (int i = 0; i < OBJECTS; i++) {
+    assert_int_equal(kin__object_holders(s.objects[i]), 1);
+    kin_object_unref(s.objects[i]);
+  }
+  like_pods_finish(&l);
+}
+
+static void fork_inside(void *ctx, bool is_first) {
+  kin__packing **packing = ctx;
+  assert_true(is_first);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    (void)kin__inflated_close(*packing);
+    _exit(kin__inflated_has_callers(*packing));
+  }
+  assert_true(kin__inflated_has_callers(*packing));
+  int status;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+}
+
+/* The thread that was calling the owner is not in a forked child, whose close
+ * does not wait for it. */
+static void test_a_child_waits_for_no_caller(void **state) {
+  (void)state;
+  kin__packing *packing;
+  packing = kin__packing_new(kin__default_allocator(), fork_inside, &packing);
+  assert_non_null(packing);
+  kin__inflated *inflated = kin__inflated_new(packing, 1);
+  assert_non_null(inflated);
+  assert_true(kin__inflated_note(packing, inflated));
+  kin__inflated_free(packing, kin__inflated_close(packing));
+  assert_false(kin__inflated_has_callers(packing));
+  kin__packing_unref(packing);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_packed_objects_on_threads),
       cmocka_unit_test(test_notes_are_closed),
+      cmocka_unit_test(test_texts_are_dropped_while_threads_read),
+      cmocka_unit_test(test_a_child_waits_for_no_caller),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
