@@ -92,12 +92,6 @@ static bool is_same_uid(const kin_object *a, const kin_object *b) {
 
 /* Entries. */
 
-/* Whether the store has more than the entry, by an object that it has or gets.
- * A deletion holds for the state in it, too. */
-static bool is_overtaken(const entry *e, const kin_object *stored) {
-  return compare(stored, e->object) >= (e->is_deletion ? 1 : 0);
-}
-
 static entry *at(const kin_mutation_cache *cache, uint32_t id) {
   return kin__slots_at(&cache->entries, id);
 }
@@ -263,7 +257,7 @@ void kin_mutation_cache_on_put(kin_mutation_cache *cache,
     return;
   }
   entry *e = find(cache, kin_object_key(object));
-  if (e != NULL && is_overtaken(e, object)) {
+  if (e != NULL && compare(object, e->object) >= 0) {
     drop(cache, e);
   }
 }
@@ -293,7 +287,7 @@ static const kin_object *newer(kin_mutation_cache *cache,
   if (stored == NULL) {
     return cache->options.include_adds && !e->is_deletion ? e->object : NULL;
   }
-  if (is_overtaken(e, stored)) {
+  if (compare(stored, e->object) >= 0) {
     drop(cache, e);
     return stored;
   }

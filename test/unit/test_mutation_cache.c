@@ -229,11 +229,6 @@ static void test_mutation_cache_on_delete(void **state) {
       {{{GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod u 5"}, {GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod v 10"}, {GONE, "pod u 9"}}, "v 10", "v 10", 0},
-      /* the last state of the object is the one in the store */
-      {{{STORE, "pod u 5"}, {GONE, "pod u 5"}}, "", "", 1},
-      {{{STORE, "pod - 5"}, {GONE, "pod - 5"}}, "", "", 1},
-      {{{GONE, "pod u 5"}, {STORE, "pod u 5"}, {SEEN, "pod u 5"}}, "", "", 1},
-      {{{STORE, "pod u 6"}, {GONE, "pod u 5"}}, "u 6", "u 6", 0},
       {{{STORE, "pod u 5"},
         {WRITE, "pod u 7"},
         {FORGET, "pod"},
