@@ -434,7 +434,9 @@ static int open_on(filter_rig *rig, const kin_informer_options *informer,
   options.on_closed = NULL;
   rig->vh.text[0] = '\0';
   int err = kin_change_filter_open(NULL, over, &options);
-  bool is_said = strstr(rig->vh.text, "fields: 0 is not stored") != NULL;
+  char said[128];
+  snprintf(said, sizeof said, "fields: \"%s\" is not stored", field);
+  bool is_said = strstr(rig->vh.text, said) != NULL;
   assert_int_equal(is_said, err != 0);
   return err;
 }
