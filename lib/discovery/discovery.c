@@ -287,14 +287,12 @@ static void end_find(kin_discovery *find, int code, const char *reason) {
   kin__link_remove(&find->node);
   find->state = FIND_ENDED;
   find->failure = (kin__load_failure){.code = code};
-  if (is_of_all(find)) {
-    snprintf(find->failure.message, sizeof find->failure.message,
-             "discovery of all resources: %s", reason);
-  } else {
-    snprintf(find->failure.message, sizeof find->failure.message,
-             "discovery of \"%.*s\": %s", (int)find->word.resource.length,
-             find->word.resource.data, reason);
-  }
+  bool is_all = is_of_all(find);
+  const char *quote = is_all ? "" : "\"";
+  kin_str what = is_all ? KIN__LIT("all resources") : find->word.resource;
+  snprintf(find->failure.message, sizeof find->failure.message,
+           "discovery of %s%.*s%s: %s", quote, (int)what.length, what.data,
+           quote, reason);
   if (!is_deferred) {
     kin__env_defer(env_of_find(find), &find->step);
   }

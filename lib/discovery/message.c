@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 
 /* Versions that are named because they could not be asked. */
 #define NAMED_VERSIONS 3u
@@ -17,6 +18,7 @@ static void end_text(kin__buf *text, char *out) {
     memcpy(out, text->data, text->length);
   }
   out[text->length] = '\0';
+  kin__put_on_one_line(out);
   kin__buf_finish(text);
 }
 

@@ -5,7 +5,8 @@
 #include "discovery/lookup.h"
 #include "discovery/near.h"
 
-/* What a look-up tells people. Without memory the texts are shorter. */
+/* The texts of look-ups for people, each on one line. Without memory a text is
+ * shorter. */
 
 #define KIN__DISCOVERY_MESSAGE_BYTES 4096u
 
