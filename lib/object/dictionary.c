@@ -12,15 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <zdict.h>
 #include <zstd.h>
 
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/fork.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "object/binary.h"
@@ -41,9 +39,9 @@ struct kin__packing {
   atomic_size_t inflated_bytes;
   _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
   _Atomic(kin__inflated *) noted;
-  kin__hash_seed seed; /* of halves and labels */
-  atomic_uint callers; /* threads that may be calling on_noted */
-  pid_t pid;           /* of the process that has these threads */
+  kin__hash_seed seed;      /* of halves and labels */
+  atomic_uint callers;      /* threads that may be calling on_noted */
+  kin__fork_mark fork_mark; /* of the process that has these threads */
   void (*on_noted)(void *ctx, bool is_first);
   void *ctx;
 };
@@ -126,7 +124,7 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->spare, NULL);
     atomic_init(&packing->noted, NULL);
     atomic_init(&packing->callers, 0);
-    packing->pid = getpid();
+    kin__fork_mark_init(&packing->fork_mark);
     packing->seed = kin__hash_make_seed(packing);
     packing->on_noted = on_noted;
     packing->ctx = ctx;
@@ -138,6 +136,7 @@ void kin__packing_unref(kin__packing *packing) {
   if (packing != NULL &&
       atomic_fetch_sub_explicit(&packing->refs, 1, memory_order_acq_rel) == 1) {
     kin_allocator allocator = packing->allocator;
+    kin__fork_mark_finish(&packing->fork_mark);
     ZSTD_freeDCtx(atomic_load(&packing->spare));
     kin__free(&allocator, packing);
   }
@@ -555,5 +554,6 @@ kin__inflated *kin__inflated_close(kin__packing *packing) {
 }
 
 bool kin__inflated_has_callers(const kin__packing *packing) {
-  return atomic_load(&packing->callers) > 0 && packing->pid == getpid();
+  return atomic_load(&packing->callers) > 0 &&
+         !kin__fork_mark_is_child(&packing->fork_mark);
 }
