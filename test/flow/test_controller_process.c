@@ -602,6 +602,18 @@ static kin_object *object_of_parts(const char *namespace_, const char *name) {
   return object;
 }
 
+static void feed_keys(cw_world *w, big_source *source,
+                      const char *const (*parts)[2], size_t count,
+                      const char *version) {
+  for (size_t i = 0; i < count; i++) {
+    kin_object *object = object_of_parts(parts[i][0], parts[i][1]);
+    assert_int_equal(kin_feed_item(source->feed, object), 0);
+    kin_object_unref(object);
+  }
+  assert_int_equal(kin_feed_list_end(source->feed, version, NULL), 0);
+  script_run(&w->vh.script);
+}
+
 /* An object whose key no store can keep is skipped and reported. It costs the
  * list nothing else. */
 static void test_controller_list_has_a_bad_key(void **state) {
@@ -616,13 +628,7 @@ static void test_controller_list_has_a_bad_key(void **state) {
     use_big_source(&w, &source, &lister);
     assert_int_equal(cw_open(&w), 0);
     script_run(&w.vh.script);
-    for (size_t i = 0; i < 4; i++) {
-      kin_object *object = object_of_parts(parts[i][0], parts[i][1]);
-      assert_int_equal(kin_feed_item(source.feed, object), 0);
-      kin_object_unref(object);
-    }
-    assert_int_equal(kin_feed_list_end(source.feed, "9", NULL), 0);
-    script_run(&w.vh.script);
+    feed_keys(&w, &source, parts, 4, "9");
     assert_int_equal(w.synced, 1);
     assert_int_equal(w.errors, 1);
     assert_int_equal(w.log.adds, 2);
@@ -632,18 +638,6 @@ static void test_controller_list_has_a_bad_key(void **state) {
     assert_int_equal(status.bad_objects, 2);
     cw_finish(&w);
   }
-}
-
-static void feed_keys(cw_world *w, big_source *source,
-                      const char *const (*parts)[2], size_t count,
-                      const char *version) {
-  for (size_t i = 0; i < count; i++) {
-    kin_object *object = object_of_parts(parts[i][0], parts[i][1]);
-    assert_int_equal(kin_feed_item(source->feed, object), 0);
-    kin_object_unref(object);
-  }
-  assert_int_equal(kin_feed_list_end(source->feed, version, NULL), 0);
-  script_run(&w->vh.script);
 }
 
 /* A list of nothing but such objects is not an empty list. It fails, deletes

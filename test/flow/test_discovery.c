@@ -733,8 +733,6 @@ static void on_step(void *ctx, bool is_before) {
   }
 }
 
-static void respond_if_open(find_world *w, const char *part, const char *body);
-
 /* Answers in both forms are read in steps of one piece. Closes the client after
  * the n-th step. Returns whether there was one. */
 static bool close_after_step(int n) {
@@ -746,11 +744,14 @@ static bool close_after_step(int n) {
   w.vh.script.on_step_ctx = &counter;
   assert_int_equal(find_world_try_find(&w, "deployments"), 0);
   script_run(&w.vh.script);
-  respond_if_open(&w, API, CORE);
-  respond_if_open(&w, APIS, GROUPS);
-  respond_if_open(&w, "/apis/apps/v1?", RESOURCES("deployments", "X"));
-  respond_if_open(&w, "/apis/apps/v1beta1?", RESOURCES("xs", "X"));
-  respond_if_open(&w, "/apis/metrics.k8s.io/v1?", RESOURCES("ys", "Y"));
+  find_world_respond_if_open(&w, API, 200, CORE);
+  find_world_respond_if_open(&w, APIS, 200, GROUPS);
+  find_world_respond_if_open(&w, "/apis/apps/v1?", 200,
+                             RESOURCES("deployments", "X"));
+  find_world_respond_if_open(&w, "/apis/apps/v1beta1?", 200,
+                             RESOURCES("xs", "X"));
+  find_world_respond_if_open(&w, "/apis/metrics.k8s.io/v1?", 200,
+                             RESOURCES("ys", "Y"));
   script_run(&w.vh.script);
   assert_int_equal(w.ended, 1);
   bool is_closed = counter.steps >= n;
@@ -858,12 +859,6 @@ static void test_callback_may_do_anything(void **state) {
 
 /* --- Memory --------------------------------------------------------------- */
 
-static void respond_if_open(find_world *w, const char *part, const char *body) {
-  if (script_find(&w->vh.script, part) != NULL) {
-    script_respond(&w->vh.script, part, 200, body);
-  }
-}
-
 /* Each of: a find, both roots, the versions, a second find after a refresh, with
  * a version that fails. */
 static bool story(size_t fail_at) {
@@ -876,13 +871,15 @@ static bool story(size_t fail_at) {
       continue;
     }
     script_run(&w.vh.script);
-    respond_if_open(&w, API, VERSIONS);
-    respond_if_open(&w, APIS, GROUPS);
-    respond_if_open(&w, "/apis/apps/v1?", RESOURCES("deployments", "X"));
-    respond_if_open(&w, "/apis/apps/v1beta1?", RESOURCES("xs", "X"));
-    respond_if_open(&w, "/apis/metrics.k8s.io/v1?",
-                    round == 0 ? RESOURCES("ys", "Y") : "no");
-    respond_if_open(&w, "/api/v1?", RESOURCES("pods", "Pod"));
+    find_world_respond_if_open(&w, API, 200, VERSIONS);
+    find_world_respond_if_open(&w, APIS, 200, GROUPS);
+    find_world_respond_if_open(&w, "/apis/apps/v1?", 200,
+                               RESOURCES("deployments", "X"));
+    find_world_respond_if_open(&w, "/apis/apps/v1beta1?", 200,
+                               RESOURCES("xs", "X"));
+    find_world_respond_if_open(&w, "/apis/metrics.k8s.io/v1?", 200,
+                               round == 0 ? RESOURCES("ys", "Y") : "no");
+    find_world_respond_if_open(&w, "/api/v1?", 200, RESOURCES("pods", "Pod"));
     assert_int_equal(w.ended, w.begun);
     assert_true(w.code == 0 || w.code == KIN_ENOENT || w.code == KIN_ENOMEM);
     assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
@@ -905,8 +902,8 @@ static void test_start_fails(void **state) {
     find_world_init(&w, 0);
     w.vh.script.fail_start = refused;
     find_world_find(&w, "pods");
-    respond_if_open(&w, API, CORE);
-    respond_if_open(&w, APIS, APPS);
+    find_world_respond_if_open(&w, API, 200, CORE);
+    find_world_respond_if_open(&w, APIS, 200, APPS);
     find_world_expect(&w, KIN_ENOMEM, "");
     assert_int_equal(w.error_class, KIN_CLASS_MEMORY);
     w.vh.script.fail_start = 0;

@@ -326,13 +326,6 @@ static void test_again_in_callback(void **state) {
 
 /* --- Memory --------------------------------------------------------------- */
 
-static void respond_if_open(find_world *w, const char *part, int status,
-                            const char *body) {
-  if (script_find(&w->vh.script, part) != NULL) {
-    script_respond(&w->vh.script, part, status, body);
-  }
-}
-
 /* A list that lacks a version never looks complete. */
 static bool story(size_t fail_at) {
   find_world w;
@@ -342,9 +335,9 @@ static bool story(size_t fail_at) {
       continue;
     }
     script_run(&w.vh.script);
-    respond_if_open(&w, API, 200, CORE);
-    respond_if_open(&w, APIS, 200, LIST(STALE "," WIDGETS));
-    respond_if_open(&w, "/apis/metrics.k8s.io/v1?", 503, "down");
+    find_world_respond_if_open(&w, API, 200, CORE);
+    find_world_respond_if_open(&w, APIS, 200, LIST(STALE "," WIDGETS));
+    find_world_respond_if_open(&w, "/apis/metrics.k8s.io/v1?", 503, "down");
     assert_int_equal(w.ended, w.begun);
     assert_true(w.code == 0 || w.code == KIN_ENOMEM);
     assert_true(w.message[0] != '\0');

@@ -198,13 +198,6 @@ static void test_a_version_of_a_part_fails_later(void **state) {
 
 /* --- Ends and memory ------------------------------------------------------ */
 
-static void respond_if_open(find_world *w, const char *part, int status,
-                            const char *body) {
-  if (script_find(&w->vh.script, part) != NULL) {
-    script_respond(&w->vh.script, part, status, body);
-  }
-}
-
 /* A load of all, and one in which /apis and the version fail in turn. */
 static void load_in_parts(find_world *w) {
   for (int round = 0; round < 3; round++) {
@@ -212,10 +205,10 @@ static void load_in_parts(find_world *w) {
       continue;
     }
     script_run(&w->vh.script);
-    respond_if_open(w, API, round == 2 ? 500 : 200, CORE);
-    respond_if_open(w, APIS, round == 1 ? 500 : 200, STALE_METRICS);
-    respond_if_open(w, METRICS, round == 0 ? 200 : 503,
-                    RESOURCES("nodes", "NodeMetrics"));
+    find_world_respond_if_open(w, API, round == 2 ? 500 : 200, CORE);
+    find_world_respond_if_open(w, APIS, round == 1 ? 500 : 200, STALE_METRICS);
+    find_world_respond_if_open(w, METRICS, round == 0 ? 200 : 503,
+                               RESOURCES("nodes", "NodeMetrics"));
     script_run(&w->vh.script);
     assert_int_equal(w->ended, w->begun);
     (void)kin__discovery_refresh(&w->vh.host);

@@ -51,14 +51,19 @@ void find_world_on_found(const kin_discovery_result *result, void *data) {
   }
 }
 
-int find_world_try_find(find_world *w, const char *word) {
-  int ended = w->ended;
-  int err = kin__discovery_find(&w->finds[w->begun], &w->vh.host, word,
-                                find_world_on_found, w);
+/* After the call that begins a look-up. */
+static int note_begun(find_world *w, int ended, int err) {
   assert_int_equal(w->ended, ended); /* none inside the call */
   assert_true((err == 0) == (w->finds[w->begun] != NULL));
   w->begun += err == 0;
   return err;
+}
+
+int find_world_try_find(find_world *w, const char *word) {
+  int ended = w->ended;
+  return note_begun(w, ended,
+                    kin__discovery_find(&w->finds[w->begun], &w->vh.host, word,
+                                        find_world_on_found, w));
 }
 
 void find_world_find(find_world *w, const char *word) {
@@ -68,12 +73,9 @@ void find_world_find(find_world *w, const char *word) {
 
 int find_world_try_list(find_world *w, kin_discovery_versions versions) {
   int ended = w->ended;
-  int err = kin__discovery_list(&w->finds[w->begun], &w->vh.host, versions,
-                                find_world_on_found, w);
-  assert_int_equal(w->ended, ended); /* none inside the call */
-  assert_true((err == 0) == (w->finds[w->begun] != NULL));
-  w->begun += err == 0;
-  return err;
+  return note_begun(w, ended,
+                    kin__discovery_list(&w->finds[w->begun], &w->vh.host,
+                                        versions, find_world_on_found, w));
 }
 
 void find_world_list(find_world *w, kin_discovery_versions versions) {
@@ -86,6 +88,13 @@ void find_world_answer(find_world *w, const char *core, const char *groups) {
       strstr(script_expect(&w->vh.script, API)->accept, "apidiscovery"));
   script_respond(&w->vh.script, API, 200, core);
   script_respond(&w->vh.script, APIS, 200, groups);
+}
+
+void find_world_respond_if_open(find_world *w, const char *part, int status,
+                                const char *body) {
+  if (script_find(&w->vh.script, part) != NULL) {
+    script_respond(&w->vh.script, part, status, body);
+  }
 }
 
 void find_world_expect(const find_world *w, int code, const char *found) {

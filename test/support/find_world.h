@@ -82,6 +82,9 @@ int find_world_try_list(find_world *w, kin_discovery_versions versions);
 void find_world_list(find_world *w, kin_discovery_versions versions);
 /* Answers both roots; fails if they were not asked in the aggregated form. */
 void find_world_answer(find_world *w, const char *core, const char *groups);
+/* Answers a request that may not have been made, or has ended. */
+void find_world_respond_if_open(find_world *w, const char *part, int status,
+                                const char *body);
 void find_world_expect(const find_world *w, int code, const char *found);
 unsigned find_world_requests(const find_world *w);
 void find_world_finish(find_world *w);
