@@ -126,8 +126,8 @@ bool kin__edit_is_array(const kin__edit_node *node);
 int kin__edit_close(kin__edit *edit, kin__edit_node *node);
 /* Replaces the value of the node by `text`. */
 int kin__edit_replace(kin__edit *edit, kin__edit_node *node, kin_str text);
-/* Appends a child. `name` is copied, escaped; an array's child has none. The node must
- * have been split wholly. NULL if out of memory. */
+/* Appends a child. `name` is copied, escaped; an array's child has none. The
+ * node must have been split wholly. NULL if out of memory. */
 kin__edit_node *kin__edit_append(kin__edit *edit, kin__edit_node *node,
                                  kin_str name, kin_str text);
 

@@ -2,7 +2,7 @@
 #ifndef KINFORMER_OUTCOME_H
 #define KINFORMER_OUTCOME_H
 
-/* What reading a part of the command line may come to. */
+/* The result of reading a part of the command line. */
 typedef enum outcome {
   GO_ON,
   BAD_USAGE, /* what is wrong has been said, as with CANNOT */
