@@ -12,6 +12,10 @@
  * the store's slots with a cursor. Both go through the listener's queue, so
  * that each key's notifications stay in order. */
 
+/* Replay and resync fill only queues shorter than this. */
+#define KIN__REPLAY_BELOW 64u
+#define KIN__REPLAY_SLOTS 128u
+
 /* Begins the replay, if the store has objects, and the resync period. Errors:
  * KIN_ENOMEM. */
 int kin__listener_replay_start(kin_listener *listener);
@@ -25,12 +29,18 @@ static inline bool kin__listener_can_replay(const kin_listener *listener) {
          !kin__dispatcher_is_ahead(listener->dispatcher, listener);
 }
 
+/* Whether the next slots are due: the queue is short; or changes keep the queue
+ * long, and as much was delivered as a step of the replay adds. Then the queue
+ * grows by no more than the deliveries, and the replay has an end. */
+static inline bool kin__listener_replay_is_due(const kin_listener *listener) {
+  return kin__listener_can_replay(listener) &&
+         (kin__listener_queue_count(&listener->queue) < KIN__REPLAY_BELOW ||
+          (listener->replay != KIN__NO_SLOT &&
+           listener->since_replay == KIN__REPLAY_SLOTS));
+}
+
 /* Queues the objects of the next slots. Returns the number of slots visited, at
  * most KIN__REPLAY_SLOTS and one slice. Pauses for a while without memory. */
 uint32_t kin__listener_replay(kin_listener *listener);
-
-/* Replay and resync fill only queues shorter than this. */
-#define KIN__REPLAY_BELOW 64u
-#define KIN__REPLAY_SLOTS 128u
 
 #endif /* KIN_DISPATCH_LISTENER_REPLAY_H */

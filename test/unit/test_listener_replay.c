@@ -285,6 +285,45 @@ static void test_replay_ends(void **state) {
   assert_int_equal(seen.adds, 2 * MANY);
 }
 
+/* For each add and update the handler changes another object: the queue never
+ * gets short. */
+static void churn(struct kin_informer *informer, const kin_event *event,
+                  void *data) {
+  view_cb(informer, event, data);
+  view *v = data;
+  size_t told = v->adds + v->updates;
+  if (event->type != KIN_EVENT_DELETE && !v->synced && told <= 3 * MANY) {
+    put_number((int)(told % 200)); /* among the first of the replay */
+  }
+}
+
+/* SI-11: the replay ends beside changes that come as fast as the handler takes
+ * them, and the queue grows no faster than the handler takes. */
+static void test_replay_ends_beside_changes(void **state) {
+  (void)state;
+  put_all();
+  sync_dispatcher();
+  kin_listener_options options = viewing();
+  options.on_add = options.on_update = churn;
+  options.exact_limit = KIN_NEVER;
+  kin_listener *listener = rig_listen(&rig, &options);
+  while (seen.adds < 200) {
+    assert_true(rig_step(&rig));
+  }
+  for (int i = 0; i < 300; i++) {
+    put_number(i % 200);
+  }
+  size_t before = kin_listener_pending(listener);
+  while (seen.synced == 0) {
+    assert_true(rig_step(&rig));
+    assert_true(kin_listener_pending(listener) < before + MANY);
+  }
+  assert_int_equal(seen.adds_at_synced, MANY);
+  assert_true(seen.adds + seen.updates < 3 * MANY);
+  rig_run(&rig);
+  expect_view_is_store();
+}
+
 /* A relist that ends during the replay is no news: synced is still to come. */
 static void test_relisted_during_replay_is_not_told(void **state) {
   (void)state;
@@ -486,6 +525,7 @@ int main(void) {
       TEST(test_synced_during_replay_waits),
       TEST(test_changes_during_replay),
       TEST(test_replay_ends),
+      TEST(test_replay_ends_beside_changes),
       TEST(test_relisted_during_replay_is_not_told),
       TEST(test_paused_replay_waits),
       TEST(test_resync_comes_every_period),
