@@ -375,9 +375,11 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
       error->retry_after_s > 0 ? (int64_t)error->retry_after_s : -1;
   bool has_status =
       error->status != 0 || kin__or_default(error->reason, "")[0] != '\0';
-  if (has_status || error->code >= 0) {
+  bool is_gone = !has_status && error->code == KIN_EGONE;
+  if (has_status || is_gone || error->code >= 0) {
     kin__status status = {0};
-    kin__status_make(&status, error->status, kin__or_default(error->reason, ""),
+    kin__status_make(&status, is_gone ? 410 : error->status,
+                     kin__or_default(error->reason, ""),
                      kin__or_default(error->message, ""));
     kin__failure_from_status(failure, &status, retry_after_s, what);
   } else {
@@ -388,7 +390,6 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
              "%s%s", why[0] != '\0' ? ": " : "", why);
     kin__put_on_one_line(failure->message);
     failure->retry_after_s = retry_after_s;
-    failure->is_expired = error->code == KIN_EGONE;
   }
   if (error->error_class != KIN_CLASS_NONE) {
     failure->error_class = error->error_class;

@@ -76,7 +76,9 @@ static void on_head(kin__listwatch *listwatch, uint64_t connection,
 
 static void on_complete_list(kin__listwatch *listwatch,
                              kin__listwatch_actions *actions) {
-  if (listwatch->list.pages > 1 && strcmp(listwatch->list.version, "0") == 0) {
+  bool had_pages =
+      listwatch->list.pages > 1 || listwatch->list.fell_back_to_full;
+  if (had_pages && strcmp(listwatch->list.version, "0") == 0) {
     listwatch->past.is_paginated = true;
   }
   listwatch->retries.failures = 0;

@@ -205,7 +205,7 @@ static void test_a_list_goes_back(void **state) {
 }
 
 /* A relist follows upon a first list of everything, also for those who watch
- * several namespaces. */
+ * several namespaces. SI-12: what the relist brings is not initial. */
 static void test_a_scope_lists_twice_before_another(void **state) {
   (void)state;
   static const char *const namespaces[] = {"m", "n"};

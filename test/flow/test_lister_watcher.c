@@ -151,6 +151,9 @@ static void test_expired_by_code(void **state) {
   assert_int_equal(kin_feed_fail(f.source.feed, &error, true), 0);
   script_advance(&f.vh.script, 3000);
   hand_source_expect(&f.source, "L:5>");
+  assert_int_equal(f.error.code, KIN_EGONE);
+  assert_int_equal(f.error.error_class, KIN_CLASS_SERVER);
+  assert_int_equal(f.error.status, 410);
   source_rig_close(&f);
 }
 

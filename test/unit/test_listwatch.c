@@ -59,9 +59,20 @@ static void test_watch_timeout_is_random_and_guarded(void **state) {
   assert_true(shortest_s < 330 && longest_s > 570);
 }
 
+/* The watch ends because its version has expired; the relist's limit follows. */
+static void expire(const char *version, uint32_t relist_limit) {
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch(version);
+  lw_input(KIN__INPUT_HEAD);
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list(version, relist_limit);
+}
+
 /* client-go TestListPager_List; PG-02: the version is the first page's. And
  * TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled; RL-02,
- * RL-03. */
+ * RL-03: the cache does not serve version 0 here, so all later lists are
+ * paged. */
 static void test_pages(void **state) {
   (void)state;
   lw_input(KIN__INPUT_START);
@@ -73,13 +84,20 @@ static void test_pages(void **state) {
   assert_false(lw.actions.drop_stage);
   lw_page("99", "");
   assert_true(lw.actions.apply_stage);
-  lw_input(KIN__INPUT_APPLIED);
-  lw_assert_watch("10");
-  /* RL-03, RL-02: the cache does not serve version 0 here: page again. */
-  lw_input(KIN__INPUT_HEAD);
-  lw_error_event(lw_status(410, "Expired"));
-  lw_input(KIN__INPUT_TIMER);
-  lw_assert_list("10", 500);
+  expire("10", 500);
+  lw_page("20", "");
+  expire("20", 500);
+}
+
+/* RL-03: pages of a list at another version than 0 tell nothing of the cache. */
+static void test_pages_of_a_relist(void **state) {
+  (void)state;
+  lw_input(KIN__INPUT_START);
+  lw_page("10", "");
+  expire("10", 0);
+  lw_page("20", "more");
+  lw_page("20", "");
+  expire("20", 0);
 }
 
 /* client-go TestReflectorNotPaginatingNotConsistentReads; RL-02. And
@@ -129,8 +147,21 @@ static void test_expired_page_falls_back_to_a_full_list(void **state) {
   assert_true(lw.actions.drop_stage);
   assert_true(lw.actions.report);
   lw_page("11", "");
-  lw_input(KIN__INPUT_APPLIED);
-  lw_assert_watch("11");
+  expire("11", 500); /* RL-03: the first try had a page */
+}
+
+/* RL-06: at the version that was first asked for, which is not 0 here. */
+static void test_expired_page_of_a_relist(void **state) {
+  (void)state;
+  lw_input(KIN__INPUT_START);
+  lw_page("10", "more");
+  lw_page("10", "");
+  expire("10", 500);
+  lw_page("20", "more");
+  lw_fail(lw_status(410, "Expired"));
+  lw_assert_list("10", 0);
+  lw_page("21", "");
+  expire("21", 500);
 }
 
 /* client-go TestReflectorExpiredExactResourceVersion; RL-05, RF-15: versions 0,
@@ -392,9 +423,11 @@ int main(void) {
       TEST(test_first_list_then_watch),
       TEST(test_watch_timeout_is_random_and_guarded),
       TEST(test_pages),
+      TEST(test_pages_of_a_relist),
       TEST(test_relist_is_not_paged),
       TEST(test_page_size_option),
       TEST(test_expired_page_falls_back_to_a_full_list),
+      TEST(test_expired_page_of_a_relist),
       TEST(test_expired_relist_falls_back_to_current),
       TEST(test_too_large_version_moves_on_at_once),
       TEST(test_watch_end_rewatches_at_once),

@@ -498,7 +498,7 @@ static void test_at_least_is_ignored(void **state) {
   assert_true(lw.actions.apply_stage);
 }
 
-/* PG-03: the same version again, unlimited. */
+/* RL-06, PG-03: the same version again, unlimited. */
 static void test_at_least_in_pages(void **state) {
   (void)state;
   begin_at_least();

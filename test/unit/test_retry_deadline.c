@@ -139,6 +139,28 @@ static void test_watch_is_repeated(void **state) {
   lw_assert_watch("20");
 }
 
+/* RD-01: the list between two internal errors begins the row anew, also if the
+ * errors are further from each other than the row may be long. */
+static void test_list_ends_the_row(void **state) {
+  (void)state;
+  lw_begin_internal(5000);
+  lw_list_and_watch("10");
+  lw.now_ms += 1000;
+  lw_error_event(internal_error());
+  lw_assert_watch("10");
+  lw_input(KIN__INPUT_HEAD);
+  lw.now_ms += 1000;
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 0);
+  lw_page("20", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_input(KIN__INPUT_HEAD);
+  lw.now_ms += 10000;
+  lw_error_event(internal_error());
+  lw_assert_watch("20");
+}
+
 /* Two watches begin no sooner after each other than client-go's rate limit has
  * it, and not before the server wants it. */
 static void test_no_storm(void **state) {
@@ -210,8 +232,9 @@ static void test_what_is_internal(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows),  cmocka_unit_test(test_31_retries),
-      TEST(test_watch_is_repeated), TEST(test_no_storm),
-      TEST(test_never_relisted),    TEST(test_what_is_internal),
+      TEST(test_watch_is_repeated), TEST(test_list_ends_the_row),
+      TEST(test_no_storm),          TEST(test_never_relisted),
+      TEST(test_what_is_internal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
