@@ -67,8 +67,9 @@ typedef struct kin_event {
   const kin_object *old_object;
 
   bool is_initial;          /**< add: part of the initial state */
-  bool is_resync;           /**< update: the object is unchanged, a resync was
-                             * due */
+  bool is_resync;           /**< update: a resync was due. The object is
+                             * unchanged; with skip_unchanged its version may
+                             * be another */
   kin_delete_reason reason; /**< delete */
 
   /** relisted: the scope and the version of its list. synced: empty, except
