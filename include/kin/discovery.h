@@ -26,6 +26,8 @@ extern "C" {
  * no request. The server is asked again, before a look-up is answered,
  * - when a word is unknown and the server was last asked 10 s ago or earlier;
  *   so a custom resource that was defined meanwhile is found;
+ * - when all resources are asked for, some of them could not be told, and the
+ *   server was last asked 10 s ago or earlier;
  * - after kin_discovery_refresh.
  * The server answers 304 to the ETags of its documents if nothing has changed;
  * the table stays then.

@@ -314,7 +314,8 @@ static void find_free(kin__member *member) {
 static const kin__member_ops find_ops = {.close = find_close,
                                          .free = find_free};
 
-/* Whether the server is to be asked again because of an unknown word. */
+/* Whether the server is to be asked again because of an unknown word, or of
+ * resources that are not known. */
 static bool may_reload(const kin_discovery *find, const resource_table *table) {
   uint64_t now_ms = kin__env_now_ms(env_of_find(find));
   return !find->has_waited &&
@@ -326,9 +327,15 @@ static const kin__load_failure *why_incomplete(const resource_table *table) {
   return table->failure.code != 0 ? &table->failure : &table->lack;
 }
 
-static void answer_all(kin_discovery *find, const resource_table *table,
+static void answer_all(kin_discovery *find, resource_table *table,
                        find_answer *answer) {
   kin__load_failure failure = *why_incomplete(table);
+  kin__discovery_say_missing(answer->message, &table->table);
+  bool is_incomplete = failure.code != 0 || answer->message[0] != '\0';
+  if (is_incomplete && may_reload(find, table)) {
+    wait_for_load(find, table);
+    return;
+  }
   int err =
       kin__lookup_all(&answer->found, &table->table, find->has_all_versions);
   if (err != 0) {
@@ -336,7 +343,6 @@ static void answer_all(kin_discovery *find, const resource_table *table,
     kin__load_fail(&failure, err);
   } else {
     failure.code = 0;
-    kin__discovery_say_missing(answer->message, &table->table);
   }
   give_result(find, answer, &failure);
 }

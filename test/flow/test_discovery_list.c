@@ -196,6 +196,41 @@ static void test_a_version_fails(void **state) {
   find_world_finish(&w);
 }
 
+/* What is missing is asked for again, but not at once. */
+static void test_asks_again(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  find_world_list(&w, KIN_DISCOVERY_PREFERRED);
+  for (int round = 0; round < 2; round++) {
+    find_world_answer(&w, CORE, LIST(STALE "," WIDGETS));
+    script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 503, "down");
+    find_world_expect(&w, 0, "pods.v1. widgets.v1.example.com ");
+    size_t requests = find_world_requests(&w);
+    script_advance(&w.vh.script, 9000);
+    find_world_list(&w, KIN_DISCOVERY_PREFERRED);
+    script_run(&w.vh.script);
+    find_world_expect(&w, 0, "pods.v1. widgets.v1.example.com ");
+    assert_true(w.message[0] != '\0');
+    assert_int_equal(find_world_requests(&w), requests);
+    script_advance(&w.vh.script, 1000);
+    find_world_list(&w, KIN_DISCOVERY_PREFERRED);
+    script_run(&w.vh.script);
+  }
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, 0,
+                    "pods.v1. deployments.v1.apps widgets.v1.example.com ");
+  assert_string_equal(w.message, "");
+  size_t requests = find_world_requests(&w);
+  script_advance(&w.vh.script, 20000);
+  find_world_list(&w, KIN_DISCOVERY_PREFERRED);
+  script_run(&w.vh.script);
+  find_world_expect(&w, 0,
+                    "pods.v1. deployments.v1.apps widgets.v1.example.com ");
+  assert_int_equal(find_world_requests(&w), requests);
+  find_world_finish(&w);
+}
+
 static void test_a_root_fails(void **state) {
   (void)state;
   find_world w;
@@ -364,6 +399,7 @@ int main(void) {
       cmocka_unit_test(test_nothing),
       cmocka_unit_test(test_more_than_a_word_finds),
       cmocka_unit_test(test_a_version_fails),
+      cmocka_unit_test(test_asks_again),
       cmocka_unit_test(test_a_root_fails),
       cmocka_unit_test(test_all_fails),
       cmocka_unit_test(test_refused),
