@@ -32,6 +32,11 @@ typedef struct kin__config_env {
   /* The pod is in use: no kubeconfig is read. */
   bool is_pod_only;
 
+  /* The settings in use have such an entry. Files without the one that is named
+   * cannot be used; for a first load they mean the pod, or no credentials. */
+  bool needs_cluster;
+  bool needs_user;
+
   void *ctx;
   const kin__log *log; /* NULL: none */
 } kin__config_env;

@@ -308,13 +308,11 @@ int kin__kube_finish(kin__resolved_config *out, const kin__kube_choice *choice,
 
 /* --- The choice ----------------------------------------------------------- */
 
-/* A name that the program gave must exist. */
-static void require(bool exists, const char *given, const char *option,
-                    kin__problems *problems) {
-  if (!exists && kin__has_text(given)) {
-    kin__problems_add(problems, (kin__config_place){NULL, 0}, option,
-                      "there is no %s \"%.120s\"", option, given);
-  }
+static void tell_missing(const char *name, const char *option,
+                         kin__problems *problems) {
+  kin__problems_add(problems, (kin__config_place){NULL, 0}, option,
+                    "there is no %s \"%.120s\"", option,
+                    kin__or_default(name, ""));
 }
 
 static void choose_context(kin__kube_choice *choice, const kin__kube_set *set,
@@ -324,44 +322,49 @@ static void choose_context(kin__kube_choice *choice, const kin__kube_set *set,
   bool is_override = kin__has_text(options->context);
   const char *name = is_override ? options->context : current->value;
   const kin__kube_context *context = kin__kube_context_find(set, name);
-  require(context != NULL, options->context, "context", problems);
   if (context != NULL) {
     choice->context = *context;
-  } else if (!is_override && name != NULL) {
+  } else if (is_override) {
+    tell_missing(name, "context", problems);
+  } else if (name != NULL) {
     kin__problems_add(problems, current->place, "current-context",
                       "there is no context \"%.120s\"", name);
   }
 }
 
-/* Returns whether the cluster is in the set. */
-static bool choose(kin__kube_choice *choice, const kin__kube_set *set,
+/* A name that the program gave must exist, and so must the entries that the
+ * settings in use have. */
+static void choose(kin__kube_choice *choice, const kin__kube_set *set,
                    const kin_kubeconfig_options *options,
                    const kin__config_env *env, kin__problems *problems) {
   choice->context.entry.name = "";
   choose_context(choice, set, options, problems);
-  const char *cluster_name = kin__has_text(options->cluster)
-                                 ? options->cluster
-                                 : choice->context.cluster.value;
+  bool has_cluster_option = kin__has_text(options->cluster);
+  bool has_user_option = kin__has_text(options->user);
+  const char *cluster_name =
+      has_cluster_option ? options->cluster : choice->context.cluster.value;
   const char *user_name =
-      kin__has_text(options->user) ? options->user : choice->context.user.value;
+      has_user_option ? options->user : choice->context.user.value;
   const kin__kube_cluster *cluster = kin__kube_cluster_find(set, cluster_name);
   const kin__kube_user *user = kin__kube_user_find(set, user_name);
-  require(cluster != NULL, options->cluster, "cluster", problems);
-  require(user != NULL, options->user, "user", problems);
   choice->cluster.entry.name = kin__or_default(cluster_name, "");
   choice->user.entry.name = kin__or_default(user_name, "");
   if (cluster != NULL) {
     choice->cluster = *cluster;
+  } else if (has_cluster_option ||
+             (env->needs_cluster && problems->count == 0)) {
+    tell_missing(cluster_name, "cluster", problems);
   }
   if (user != NULL) {
     choice->user = *user;
-  } else if (user_name != NULL && !kin__has_text(options->user)) {
+  } else if (has_user_option || (env->needs_user && user_name != NULL)) {
+    tell_missing(user_name, "user", problems);
+  } else if (user_name != NULL) {
     kin__log_write(env->log, KIN_LOG_WARN,
                    "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
                    "that does not exist: no credentials",
                    choice->context.entry.name, user_name);
   }
-  return cluster != NULL;
 }
 
 static bool overrides_cluster(const kin_kubeconfig_options *options) {
@@ -386,9 +389,12 @@ int kin__kube_resolve(kin__resolved_config *out, const kin__kube_set *set,
                       const kin_kubeconfig_options *options,
                       const kin__config_env *env, kin__problems *problems) {
   kin__kube_choice choice = {.cluster = {.disable_compression = false}};
-  bool has_cluster = choose(&choice, set, options, env, problems);
+  choose(&choice, set, options, env, problems);
   kin__kube_override(&choice, options);
-  if (!has_cluster && !overrides_cluster(options) && problems->count == 0) {
+  out->has_cluster = choice.cluster.entry.place.file != NULL;
+  out->has_user = choice.user.entry.place.file != NULL;
+  if (!out->has_cluster && !overrides_cluster(options) &&
+      problems->count == 0) {
     kin__kube_check_user(&choice.user, env, problems);
     return problems->count == 0 ? KIN_ENOENT : KIN_EINVAL;
   }

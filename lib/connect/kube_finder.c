@@ -78,6 +78,8 @@ static void load_in_pool(uv_work_t *work) {
   env.getenv = get_kept_variable;
   env.folder = finder->folder;
   env.is_pod_only = finder->is_pod_only;
+  env.needs_cluster = finder->current.has_cluster;
+  env.needs_user = finder->current.has_user;
   env.ctx = finder;
   finder->err =
       kin__kube_load(&finder->next, &finder->which, &env, &finder->problems);

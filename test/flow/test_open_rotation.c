@@ -4,7 +4,9 @@
  * authority is inline in the kubeconfig. Once the file has the new authority,
  * no new connection trusts the old one, although the last reading is fresh.
  *
- * And a pod whose authority comes late. */
+ * A pod whose authority comes late.
+ *
+ * And a kubeconfig that loses entries, in a pod. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +24,7 @@
 #include <kin/kin.h>
 #include <kin/kubeconfig.h>
 
+#include "base/str.h"
 #include "client/route.h"
 #include "config/kube_load.h"
 #include "connect/kube_finder.h"
@@ -60,7 +63,33 @@ static struct {
   const char *server; /* NULL: no pod */
   const char *_Atomic authority_file;
   atomic_uint searches_of_files; /* that may find a kubeconfig */
+  char port[8]; /* not "": a pod beside the kubeconfig, that has a token */
 } pod;
+
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+static const char *get_variable(void *ctx, const char *name) {
+  const kin__config_env *env = ctx;
+  return strcmp(name, "KUBERNETES_SERVICE_HOST") == 0 ? "127.0.0.1"
+         : strcmp(name, "KUBERNETES_SERVICE_PORT") == 0
+             ? pod.port
+             : env->getenv(env->ctx, name);
+}
+
+static int read_content(void *ctx, kin__vault *vault, const char *path,
+                        size_t max_bytes, kin_str *text) {
+  const kin__config_env *env = ctx;
+  if (strcmp(path, ACCOUNT "token") == 0) {
+    *text = KIN__LIT("pod-token");
+    return 0;
+  }
+  return env->read(env->ctx, vault, path, max_bytes, text);
+}
+
+static int probe_content(void *ctx, const char *path) {
+  const kin__config_env *env = ctx;
+  return strcmp(path, ACCOUNT "token") == 0 ? 0 : env->probe(env->ctx, path);
+}
 
 int __real_kin__kube_load(kin__resolved_config *out,
                           const kin_kubeconfig_options *options,
@@ -72,6 +101,14 @@ int __wrap_kin__kube_load(kin__resolved_config *out,
 int __wrap_kin__kube_load(kin__resolved_config *out,
                           const kin_kubeconfig_options *options,
                           const kin__config_env *env, kin__problems *problems) {
+  if (pod.port[0] != '\0') {
+    kin__config_env in_pod = *env;
+    in_pod.getenv = get_variable;
+    in_pod.read = read_content;
+    in_pod.probe = probe_content;
+    in_pod.ctx = (void *)env;
+    return __real_kin__kube_load(out, options, &in_pod, problems);
+  }
   if (pod.server == NULL) {
     return __real_kin__kube_load(out, options, env, problems);
   }
@@ -225,10 +262,87 @@ static void test_open_pod_whose_authority_comes_late(void **state) {
   pod.server = NULL;
 }
 
+/* --- A kubeconfig that loses entries -------------------------------------- */
+
+#define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+
+static const loop_reply only_refuse[] = {{.bytes = REFUSED}};
+
+/* `user` NULL: no entry of a user; so is `has_cluster`. */
+static void write_entries(const bench *b, bool has_cluster, const char *user) {
+  char cluster[128] = "";
+  char users[128] = "";
+  char text[512];
+  if (has_cluster) {
+    snprintf(cluster, sizeof cluster,
+             "clusters:\n- name: c\n  cluster: {server: \"%s\"}\n",
+             b->w.server.url);
+  }
+  if (user != NULL) {
+    snprintf(users, sizeof users, "users:\n- name: u\n  user: {as: %s}\n",
+             user);
+  }
+  snprintf(text, sizeof text,
+           "%scontexts:\n- name: c\n  context: {cluster: c, user: u}\n"
+           "current-context: c\n%s",
+           cluster, users);
+  tls_write_file(b->path, text);
+}
+
+/* Each error is a 401, so the files are read before the next request. */
+static void expect_user(bench *b, const char *user) {
+  char field[64];
+  snprintf(field, sizeof field, "Impersonate-User: %s\r\n", user);
+  int errors = b->w.errors;
+  CLIENT_UNTIL(&b->w, b->w.errors == errors + 2);
+  assert_int_equal(b->w.status, 401);
+  assert_non_null(strstr(b->w.server.last_request, field));
+}
+
+/* An editor writes a file in pieces, or one file of several is missing for a
+ * moment: the client does not move to the pod's cluster, and keeps its user. */
+static void test_open_rotation_that_loses_entries(void **state) {
+  (void)state;
+  static const char *const users[] = {"alice", "bob", "carol"};
+  bench b;
+  loop_server beside;
+  memset(&b, 0, sizeof b);
+  client_world_serve(&b.w, only_refuse, 1);
+  loop_server_open(&beside, &b.w.loop, only_refuse, 1);
+  snprintf(pod.port, sizeof pod.port, "%s", strrchr(beside.url, ':') + 1);
+  snprintf(b.path, sizeof b.path, "/tmp/kin-rotation-XXXXXX");
+  int fd = mkstemp(b.path);
+  assert_true(fd >= 0);
+  close(fd);
+  b.w.options.server = NULL;
+  b.w.retry_after_ms = 1;
+  b.w.open = open_client;
+  b.w.data = &b;
+  write_entries(&b, true, users[0]);
+  client_world_open(&b.w);
+  for (size_t i = 0; i < 3; i++) {
+    write_entries(&b, true, users[i]);
+    expect_user(&b, users[i]);
+    write_entries(&b, false, "nobody");
+    expect_user(&b, users[i]);
+    write_entries(&b, true, NULL);
+    expect_user(&b, users[i]);
+    write_entries(&b, false, NULL);
+    expect_user(&b, users[i]);
+  }
+  assert_int_equal(beside.accepted, 0);
+  client_world_close(&b.w);
+  loop_server_close(&beside);
+  client_world_finish(&b.w);
+  (void)unlink(b.path);
+  pod.port[0] = '\0';
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_open_rotation_of_inline_authority),
       cmocka_unit_test(test_open_pod_whose_authority_comes_late),
+      cmocka_unit_test(test_open_rotation_that_loses_entries),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tls_pki_finish();

@@ -521,6 +521,46 @@ static void test_pod_only(void **state) {
                              "ca.crt token-file=" POD "token in-cluster=true");
 }
 
+#define OF_A(cluster, user)                                                    \
+  "contexts: [{name: a, context: {" cluster user "}}]\ncurrent-context: a\n"
+#define CLUSTER_A "clusters: [{name: a, cluster: {server: 'https://a'}}]\n"
+#define USER_A "users: [{name: a, user: {token: t}}]\n"
+
+static void expect_entries(const char *text, bool has_cluster, bool has_user) {
+  kube_world_assert_ok(&world, kube_world_load_text(&world, text));
+  assert_int_equal(world.config.has_cluster, has_cluster);
+  assert_int_equal(world.config.has_user, has_user);
+}
+
+/* The entries that are in use stay there: the pod does not take the place of a
+ * cluster that is missing, and no credentials are lost with a user. */
+static void test_entries_in_use(void **state) {
+  (void)state;
+  static const char no_users[] = CLUSTER_A OF_A("cluster: a, ", "user: a");
+  static const char no_clusters[] = USER_A OF_A("cluster: a, ", "user: a");
+  static const char anonymous[] = CLUSTER_A USER_A OF_A("cluster: a", "");
+  kube_world_pod(&world);
+  expect_entries(CONFIG("a", "t"), true, true);
+  expect_entries(no_users, true, false);
+  kube_world_expect(&world, no_clusters, POD_RESULT " in-cluster=true");
+  world.env.needs_cluster = true;
+  expect_entries(no_users, true, false);
+  kube_world_expect_problem(&world, no_clusters,
+                            "cluster: there is no cluster \"a\"");
+  kube_world_expect_problem(&world, USER_A OF_A("", "user: a"),
+                            "cluster: there is no cluster \"\"");
+  kube_world_expect_problem(&world, "kind: Config\n",
+                            "cluster: there is no cluster \"\"");
+  world.env.needs_user = true;
+  expect_entries(CONFIG("a", "t"), true, true);
+  kube_world_expect_problem(&world, no_users, "user: there is no user \"a\"");
+  assert_string_equal(world.lines, "");
+  expect_entries(anonymous, true, false);
+  world.options.context = "b";
+  kube_world_expect_problem(&world, no_users,
+                            "context: there is no context \"b\"");
+}
+
 /* client-go TestInClusterClientConfigPrecedence, KC-09: each override alone. */
 static void test_in_cluster_alone(void **state) {
   (void)state;
@@ -665,6 +705,7 @@ int main(void) {
       TEST(test_when_the_pod_counts),
       TEST(test_overrides_in_a_pod),
       TEST(test_pod_only),
+      TEST(test_entries_in_use),
       TEST(test_in_cluster_alone),
       TEST(test_namespaces),
       TEST(test_bad_namespace_of_a_pod),
