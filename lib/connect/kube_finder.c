@@ -6,6 +6,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "config/exec_terms.h"
 #include "config/kube_files.h"
 #include "config/kube_load.h"
@@ -70,6 +71,8 @@ static void keep_warning(kin_log_level level, const char *line, void *data) {
   finder->warning[length] = '\0';
 }
 
+/* The context of the first server that was opened is that of all later ones.
+ * `current` does not change while the worker runs. */
 static void load_in_pool(uv_work_t *work) {
   kube_finder *finder = KIN__CONTAINER_OF(work, kube_finder, work);
   const kin__log log = {
@@ -81,31 +84,15 @@ static void load_in_pool(uv_work_t *work) {
   env.needs_cluster = finder->current.has_cluster;
   env.needs_user = finder->current.has_user;
   env.ctx = finder;
-  finder->err =
-      kin__kube_load(&finder->next, &finder->which, &env, &finder->problems);
+  kin_kubeconfig_options which = finder->which;
+  which.context = kin__or_default(which.context, finder->current.context);
+  finder->err = kin__kube_load(&finder->next, &which, &env, &finder->problems);
 }
 
 /* --- The answer ----------------------------------------------------------- */
 
-/* The first context that a search finds is that of all later ones. Errors:
- * KIN_ENOMEM. */
-static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
-  if (config->is_in_cluster || finder->which.context != NULL ||
-      config->context[0] == '\0') {
-    return 0;
-  }
-  return kin__vault_take(&finder->kept, &finder->which.context,
-                         config->context);
-}
-
 static void tell_found(kube_finder *finder) {
   kin_client_options options = *kin__late_options(finder->late);
-  int err = stay_with(finder, &finder->next);
-  if (err != 0) {
-    kin__resolved_config_finish(&finder->next);
-    kin__late_failed(finder->late, err, KIN_CLASS_MEMORY, kin_strerror(err));
-    return;
-  }
   kin__resolved_config_apply(&finder->next, &options);
   kin__late_found(finder->late, &options);
 }

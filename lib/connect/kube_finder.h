@@ -11,10 +11,10 @@
  * are read in libuv's pool, with the C library's memory. Variables of the
  * environment are those of the time of kin__kube_finder_open.
  *
- * The first search chooses the context. Later searches look at that context
- * only, whatever the current one is then, so that informers never change to
- * another cluster. A pod is chosen for good; its files are read again by those
- * who use them. */
+ * The first server that is opened chooses the context. Later searches look at
+ * that context only, whatever the current one is then, so that informers never
+ * change to another cluster. A pod is chosen for good; its files are read again
+ * by those who use them. */
 
 /* `which` is copied. Errors: KIN_EINVAL and KIN_ELIBRARY, told to the log;
  * KIN_ENOMEM. */

@@ -312,6 +312,27 @@ static void test_open_stays_in_its_context(void **state) {
   bench_finish(&b);
 }
 
+/* No server was opened for the first context, because of the environment: the
+ * client is in no context yet. */
+static void test_open_leaves_a_context_of_no_use(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  snprintf(b.wrong.url, sizeof b.wrong.url, "https://kube.example:1");
+  write_config(&b, "w");
+  assert_int_equal(setenv("HTTPS_PROXY", "ftp://h", 1), 0);
+  client_world_open(&b.w);
+  for (int error = 1; error <= 2; error++) {
+    CLIENT_UNTIL(&b.w, b.w.errors == error);
+    assert_non_null(strstr(b.w.message, "HTTPS_PROXY"));
+  }
+  write_config(&b, "r");
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.w.errors, 2);
+  assert_int_equal(unsetenv("HTTPS_PROXY"), 0);
+  bench_finish(&b);
+}
+
 /* The cluster is named, and the file has users in contexts of it. */
 static void write_users(const bench *b, const char *current) {
   char text[1024];
@@ -529,6 +550,7 @@ int main(void) {
       cmocka_unit_test(test_open_with_settings_of_no_use),
       cmocka_unit_test(test_open_warns_once),
       cmocka_unit_test(test_open_stays_in_its_context),
+      cmocka_unit_test(test_open_leaves_a_context_of_no_use),
       cmocka_unit_test(test_open_stays_in_a_later_context),
       cmocka_unit_test(test_open_with_terms_for_plugins),
       cmocka_unit_test(test_open_bad_options),
