@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* llhttp does the parsing, with its lenient flags off. This file adds the
- * bounds that llhttp does not have, drops 1xx responses, and keeps the few
- * fields that the library needs.
+/* llhttp does the parsing, with its lenient flags off in a final head. This file
+ * adds the bounds that llhttp does not have, drops 1xx responses, and keeps the
+ * few fields that the library needs.
  *
  * The bounds of the head and of the bytes around a body hold also for blanks and
  * zeros that no callback sees: llhttp never gets more bytes at once than may
@@ -109,6 +109,9 @@ static kin__http1_field classify(const kin__http1_head *head) {
   if (kin__str_equal_nocase(name, KIN__LIT("content-encoding"))) {
     return KIN__FIELD_CONTENT_ENCODING;
   }
+  if (kin__str_equal_nocase(name, KIN__LIT("content-length"))) {
+    return KIN__FIELD_CONTENT_LENGTH;
+  }
   if (kin__str_equal_nocase(name, KIN__LIT("transfer-encoding"))) {
     return KIN__FIELD_TRANSFER_ENCODING;
   }
@@ -126,14 +129,33 @@ static kin__http1_field classify(const kin__http1_head *head) {
   return KIN__FIELD_IGNORED;
 }
 
+/* RFC 9110, 8.6: lines that say the same are one. llhttp would refuse the
+ * second, and must not add its digits to those of the first. */
+static void begin_length(kin__http1_head *head, llhttp_t *parser) {
+  if ((parser->flags & F_CONTENT_LENGTH) == 0) {
+    head->field = KIN__FIELD_IGNORED;
+    return;
+  }
+  head->length = parser->content_length;
+  parser->content_length = 0;
+  parser->flags &= (uint16_t)~F_CONTENT_LENGTH; /* until the value's end */
+}
+
+/* Only in a final head two framings contradict each other: a 1xx has no body,
+ * and trailers come behind one. */
 static int on_header_field_complete(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
+  llhttp_set_lenient_chunked_length(
+      parser, http1->is_head_done || llhttp_get_status_code(parser) < 200);
   if (++http1->line_count > KIN__HTTP1_MAX_LINES) {
     return refuse(http1, "over 256 header lines");
   }
   if (!http1->is_head_done) {
     kin__http1_head *head = http1->head;
     head->field = classify(head);
+    if (head->field == KIN__FIELD_CONTENT_LENGTH) {
+      begin_length(head, parser);
+    }
     head->name_length = head->value_length = 0;
   }
   return 0;
@@ -247,6 +269,7 @@ static void end_field(kin__http1_head *head) {
   kin__response_head *response = &head->response;
   switch (head->field) {
   case KIN__FIELD_IGNORED:
+  case KIN__FIELD_CONTENT_LENGTH:
     break;
   case KIN__FIELD_CONTENT_TYPE:
     response->content_type =
@@ -274,11 +297,16 @@ static void end_field(kin__http1_head *head) {
 }
 
 static int on_header_value_complete(llhttp_t *parser) {
-  const kin__http1 *http1 = self(parser);
-  if (!http1->is_head_done) {
-    end_field(http1->head);
+  kin__http1 *http1 = self(parser);
+  kin__http1_head *head = http1->head;
+  if (http1->is_head_done) {
+    return 0;
   }
-  return 0;
+  end_field(head);
+  return head->field == KIN__FIELD_CONTENT_LENGTH &&
+                 parser->content_length != head->length
+             ? refuse(http1, "Content-Length lines that differ")
+             : 0;
 }
 
 static int on_headers_complete(llhttp_t *parser) {

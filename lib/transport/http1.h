@@ -35,6 +35,7 @@ typedef enum kin__http1_field {
   KIN__FIELD_IGNORED,
   KIN__FIELD_CONTENT_TYPE,
   KIN__FIELD_CONTENT_ENCODING,
+  KIN__FIELD_CONTENT_LENGTH, /* not the first one */
   KIN__FIELD_TRANSFER_ENCODING,
   KIN__FIELD_RETRY_AFTER,
   KIN__FIELD_LOCATION,
@@ -49,6 +50,7 @@ typedef struct kin__http1_head {
   size_t name_length;     /* seen; may exceed the array */
   char value[64];
   size_t value_length; /* seen; may exceed the array */
+  uint64_t length;     /* of the Content-Length line before */
 
   char content_type[256];
   char location[256];

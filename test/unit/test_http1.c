@@ -289,6 +289,24 @@ static const response_case framings[] = {
     {"HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n" OK
      "Content-Length: 2\r\n\r\nhi!",
      0, 200, "hi", false},
+    {"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n"
+     "Content-Length: 7\r\nContent-Length: 7\r\n\r\n" OK
+     "Content-Length: 2\r\n\r\nhi",
+     0, 200, "hi", true},
+    {"HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nTransfer-Encoding: "
+     "x\r\n\r\n" CHUNKED "2\r\nhi\r\n0\r\n\r\n",
+     0, 200, "hi", true},
+    /* Lengths in several lines, if they agree. */
+    {OK "Content-Length: 5\r\nContent-Length: 5\r\ncontent-length: 5\r\n\r\n"
+        "hello",
+     0, 200, "hello", true},
+    {OK "Content-Length: 0\r\nA: b\r\nContent-Length: 0\r\n\r\n", 0, 200, "",
+     true},
+    /* A length among the trailers says nothing. */
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: 55\r\nX: y\r\n\r\n", 0, 200,
+     "hello", true},
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: 55\r\n\r\n!", 0, 200, "hello",
+     false},
     /* More than one response. */
     {OK "Content-Length: 2\r\n\r\nhi!", 0, 200, "hi", false},
     {CHUNKED "0\r\n\r\n" OK "\r\n", 0, 200, "", false},
@@ -323,6 +341,21 @@ static const response_case framings[] = {
     {OK "A: b\x01\r\n\r\n", KIN_EHTTP, 0, "", false},
     {OK "Content-Length: 5\r\nContent-Length: 6\r\n\r\n", KIN_EHTTP, 0, "",
      false},
+    {OK "Content-Length: 5\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+     KIN_EHTTP, 0, "", false},
+    {OK "Content-Length: 5\r\nContent-Length: 5x\r\n\r\n", KIN_EHTTP, 0, "",
+     false},
+    {OK "Content-Length: 5\r\nContent-Length:\r\n\r\n", KIN_EHTTP, 0, "",
+     false},
+    {OK "Content-Length: 5, 5\r\n\r\n", KIN_EHTTP, 0, "", false},
+    {OK "Content-Length: 5\r\nContent-Length: 5\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n",
+     KIN_EHTTP, 0, "", false},
+    {OK "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", KIN_EHTTP, 0,
+     "", false},
+    {"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: x\r\nContent-Length: "
+     "7\r\n\r\n" OK "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi",
+     KIN_EHTTP, 0, "", false},
     {OK "Content-Length: -1\r\n\r\n", KIN_EHTTP, 0, "", false},
     {OK "Content-Length: 99999999999999999999\r\n\r\n", KIN_EHTTP, 0, "",
      false},
