@@ -29,7 +29,7 @@ extern "C" {
  *
  * A request is sent again, with all of its body, in two cases, as by client-go:
  * - The server answers 429 or 5xx with a Retry-After in seconds, to any verb:
- *   it asks for the request again. The wait is that time.
+ *   it asks for the request again. The wait is that time, a day at most.
  * - The connection breaks before the head of an answer comes, for GET, HEAD and
  *   OPTIONS only. The wait is a second. No other verb is repeated, because the
  *   server may have carried out the first request. A connection that is refused

@@ -268,6 +268,7 @@ static bool ask_program(kin_request *request, uint64_t *wait_ms) {
 static void wait_for_next(kin_request *request, uint64_t wait_ms) {
   request->state = WAITING;
   drop_exchange(request);
+  wait_ms = wait_ms < MAX_WAIT_MS ? wait_ms : MAX_WAIT_MS;
   uint64_t now_ms = kin__env_now_ms(env_of(request));
   uint64_t left_ms =
       request->deadline_ms > now_ms ? request->deadline_ms - now_ms : 0;
