@@ -18,7 +18,6 @@ static int code_of(int err) {
   return err == UV_ENOENT ? KIN_ENOENT : err == UV_ENOMEM ? KIN_ENOMEM : err;
 }
 
-/* A file that grows between the two calls is too large for its room. */
 static int read_content(void *ctx, kin__vault *vault, const char *path,
                         size_t max_bytes, kin_str *text) {
   (void)ctx;
@@ -30,17 +29,22 @@ static int read_content(void *ctx, kin__vault *vault, const char *path,
   if (id.size > max_bytes) {
     return KIN_ETOOBIG;
   }
-  /* Files of the kernel have content, but no size. */
   size_t room = id.size < 4096 ? 4096 : (size_t)id.size;
   room = room < max_bytes ? room : max_bytes;
-  char *bytes = kin__vault_alloc(vault, room, 1);
-  if (bytes == NULL) {
-    return KIN_ENOMEM;
+  for (;;) {
+    char *bytes = kin__vault_alloc(vault, room, 1);
+    if (bytes == NULL) {
+      return KIN_ENOMEM;
+    }
+    size_t length;
+    err = kin__file_read(path, bytes, room, &length, NULL);
+    *text = kin__str(bytes, length);
+    if (err != KIN_ETOOBIG || room == max_bytes) {
+      return code_of(err);
+    }
+    /* The file has grown since, or it is the kernel's and has no size. */
+    room = max_bytes;
   }
-  size_t length;
-  err = kin__file_read(path, bytes, room, &length, NULL);
-  *text = kin__str(bytes, length);
-  return code_of(err);
 }
 
 /* One byte shows that the content can be read. */

@@ -19,6 +19,7 @@
 
 #include "support/fail_alloc.h"
 #include "support/tls_certs.h"
+#include "transport/file.h"
 
 static char folder[64];
 static char path[128];
@@ -34,6 +35,19 @@ static bool is_elevated;
 char *__wrap_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name) {
   return is_elevated ? NULL : getenv(name);
+}
+
+/* What is written to the file once its size is known; NULL: nothing. */
+static const char *longer;
+
+int __real_kin__file_stat(const char *name, kin__file_id *id);
+int __wrap_kin__file_stat(const char *name, kin__file_id *id);
+int __wrap_kin__file_stat(const char *name, kin__file_id *id) {
+  int err = __real_kin__file_stat(name, id);
+  if (longer != NULL) {
+    tls_write_file(path, longer);
+  }
+  return err;
 }
 
 static void on_log(kin_log_level level, const char *line, void *data) {
@@ -279,6 +293,32 @@ static void test_size_of_file(void **state) {
   assert_int_equal(truncate(path, 4 << 20), 0);
   assert_int_equal(kin_kubeconfig_load(&config, &options), KIN_EINVAL);
   expect_problem(":1: not valid YAML: control characters are not allowed");
+}
+
+/* A file that is replaced by a longer one while it is read is read whole. */
+static void test_growing_file(void **state) {
+  (void)state;
+  size_t size = (4u << 20) + 2;
+  char *text = malloc(size);
+  assert_non_null(text);
+  memset(text, '#', size - 1);
+  text[size - 1] = '\0';
+  const char good[] = "{clusters: [{name: c, cluster: {server: 'https://a'}}], "
+                      "contexts: [{name: x, context: {cluster: c}}], "
+                      "current-context: x}\n";
+  memcpy(text, good, strlen(good));
+  tls_write_file(path, "{}");
+  longer = text;
+  assert_int_equal(kin_kubeconfig_load(&config, &options), KIN_EINVAL);
+  expect_problem(": too large");
+  text[6000] = '\0';
+  for (int i = 0; i < 2; i++) {
+    longer = text;
+    load_text("{}", 0);
+    longer = NULL;
+    assert_string_equal(kin_kubeconfig_server(config), "https://a");
+  }
+  free(text);
 }
 
 static void test_unreadable_file(void **state) {
@@ -616,6 +656,7 @@ int main(void) {
       TEST(test_missing_file),
       TEST(test_not_a_file),
       TEST(test_size_of_file),
+      TEST(test_growing_file),
       TEST(test_unreadable_file),
       TEST(test_named_files),
       TEST(test_bad_options),
