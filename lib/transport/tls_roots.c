@@ -50,14 +50,20 @@ typedef struct roots_visit {
   size_t bytes; /* read so far */
 } roots_visit;
 
+/* The order counts, so that a directory that is named twice does not take
+ * itself away. */
+static int64_t add_time(int64_t sum, int64_t time) {
+  return (int64_t)((uint64_t)sum * 31 + (uint64_t)time);
+}
+
 static void add_id(kin__file_id *sum, const kin__file_id *id) {
   sum->device = sum->device * 31 + id->device;
   sum->inode = sum->inode * 31 + id->inode;
   sum->size = sum->size * 31 + id->size;
-  sum->modified_s ^= id->modified_s;
-  sum->modified_ns ^= id->modified_ns;
-  sum->changed_s ^= id->changed_s;
-  sum->changed_ns ^= id->changed_ns;
+  sum->modified_s = add_time(sum->modified_s, id->modified_s);
+  sum->modified_ns = add_time(sum->modified_ns, id->modified_ns);
+  sum->changed_s = add_time(sum->changed_s, id->changed_s);
+  sum->changed_ns = add_time(sum->changed_ns, id->changed_ns);
 }
 
 /* Whether a link leads to a file of its own directory. */

@@ -112,12 +112,14 @@ static kin__file_id ids_of_old(const char *directories) {
   return ids;
 }
 
-/* A new file is noticed, and its removal, twice. */
+/* A new file is noticed, and its removal, twice: also in a directory that is
+ * named twice. */
 static void test_tls_roots_ids(void **state) {
   (void)state;
-  char both[300];
-  snprintf(both, sizeof both, "%s:%s", path_of("a"), path_of("b"));
-  for (int i = 0; i < 2; i++) {
+  static const char *const first[] = {"a", "b"};
+  for (int i = 0; i < 4; i++) {
+    char both[300];
+    snprintf(both, sizeof both, "%s:%s", path_of(first[i / 2]), path_of("b"));
     kin__file_id before = ids_of_old(both);
     kin__file_id after = {.size = 0};
     write_bytes("b/new", 1, 'x');
