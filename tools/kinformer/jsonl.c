@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "printer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "json.h"
@@ -34,23 +33,41 @@ static bool member_object(json_writer *w, const kin_object *object) {
   return is_json;
 }
 
-static void print_error(printer *p, const kin_error_event *event);
+/* Scope and message come beside the event: a string of the server's may have a
+ * NUL inside. */
+static void print_error_line(printer *p, const kin_error_event *event,
+                             kin_str scope, kin_str message) {
+  json_writer w = begin_line(p, "error");
+  if (printer_has_scopes(p)) {
+    json_member_string(&w, "namespace", scope);
+  }
+  json_member_z(&w, "class", kin_error_class_name(event->error_class));
+  json_member_u64(&w, "status",
+                  event->status > 0 ? (uint64_t)event->status : 0);
+  json_member_z(&w, "reason", event->reason);
+  json_member_string(&w, "message", message);
+  json_member_u64(&w, "retryInMs", event->retry_in_ms);
+  end_line(&w);
+}
 
-static void print_bad_object(printer *p, const kin_event *event) {
-  char message[700];
-  char namespace_[256];
-  kin_str scope = kin_object_namespace(event->object);
-  kin_str key = kin_object_key(event->object);
-  snprintf(message, sizeof message, "%.*s: the object is no JSON",
-           (int)key.length, key.data);
-  snprintf(namespace_, sizeof namespace_, "%.*s", (int)scope.length,
-           scope.length > 0 ? scope.data : "");
-  const kin_error_event error = {.code = KIN_EJSON,
-                                 .error_class = KIN_CLASS_DECODE,
-                                 .reason = "",
-                                 .message = message,
-                                 .namespace_ = namespace_};
-  print_error(p, &error);
+static void print_error(printer *p, const kin_error_event *event) {
+  print_error_line(p, event, kin_str_of(event->namespace_),
+                   kin_str_of(event->message));
+}
+
+static void print_bad_object(printer *p, const kin_object *object) {
+  const kin_error_event error = {
+      .code = KIN_EJSON, .error_class = KIN_CLASS_DECODE, .reason = ""};
+  kin_str key = kin_object_key(object);
+  text message = {0};
+  text_append(&message, key.data, key.length);
+  text_append_string(&message, ": the object is no JSON");
+  if (message.failed) {
+    output_text(p->output)->failed = true;
+  }
+  print_error_line(p, &error, kin_object_namespace(object),
+                   (kin_str){message.data, message.length});
+  text_finish(&message);
 }
 
 static void print_change(printer *p, const kin_event *event) {
@@ -75,7 +92,7 @@ static void print_change(printer *p, const kin_event *event) {
   bool is_json = !p->options->show_object || member_object(&w, object);
   end_line(&w);
   if (!is_json) {
-    print_bad_object(p, event);
+    print_bad_object(p, object);
   }
 }
 
@@ -110,20 +127,6 @@ static void print_relisted(printer *p, const kin_event *event) {
   }
   json_member_string(&w, "resourceVersion", event->resource_version);
   json_member_u64(&w, "objects", event->objects);
-  end_line(&w);
-}
-
-static void print_error(printer *p, const kin_error_event *event) {
-  json_writer w = begin_line(p, "error");
-  if (printer_has_scopes(p)) {
-    json_member_z(&w, "namespace", event->namespace_);
-  }
-  json_member_z(&w, "class", kin_error_class_name(event->error_class));
-  json_member_u64(&w, "status",
-                  event->status > 0 ? (uint64_t)event->status : 0);
-  json_member_z(&w, "reason", event->reason);
-  json_member_z(&w, "message", event->message);
-  json_member_u64(&w, "retryInMs", event->retry_in_ms);
   end_line(&w);
 }
 
