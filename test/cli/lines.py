@@ -176,16 +176,21 @@ def test_show_object_that_is_no_json(programs):
 
 
 def test_object_that_is_no_json_is_told_in_full(programs):
-    """The whole key, however long, and then the sentence."""
+    """The whole key, however long, and then the sentence. --stats counts the
+    line."""
     for name in ["y" * 800, "x" + "\u00e9" * 400, "nul\0x"]:
         body = pod_list([pod(name, 5, spec=["BAD"])], 10).replace(b'"BAD"', b"01")
         with Scripted({PODS: [body]}) as server, \
-                follow(programs, server, "--show-object", "--once") as p:
+                follow(programs, server, "--show-object", "--once",
+                       "--stats") as p:
             check_equal(p.next_event()["key"], f"default/{name}")
             check_equal(p.next_event()["message"],
                         f"default/{name}: the object is no JSON")
             p.until("synced")
-            p.expect_end(0)
+            status, _, error = p.wait()
+            check_equal(status, 0)
+            lines = json.loads(error)["lines"]
+            check_equal((lines["initial"], lines["error"]), (1, 1))
 
 
 def test_what_is_kept(programs):

@@ -42,7 +42,9 @@ void app_on_change(kin_informer *informer, const kin_event *event, void *data) {
   (void)informer;
   app *a = data;
   count_line(&a->lines, event);
-  a->printer.format->change(&a->printer, event);
+  if (!a->printer.format->change(&a->printer, event)) {
+    a->lines.error++;
+  }
   commit(a);
   if (a->is_synced && !event->is_initial && !event->is_resync &&
       ++a->changes == a->options->exit_after) {

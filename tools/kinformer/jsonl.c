@@ -70,7 +70,7 @@ static void print_bad_object(printer *p, const kin_object *object) {
   text_finish(&message);
 }
 
-static void print_change(printer *p, const kin_event *event) {
+static bool print_change(printer *p, const kin_event *event) {
   const kin_object *object = event->object;
   json_writer w = begin_line(p, event->type == KIN_EVENT_ADD      ? "add"
                                 : event->type == KIN_EVENT_UPDATE ? "update"
@@ -94,6 +94,7 @@ static void print_change(printer *p, const kin_event *event) {
   if (!is_json) {
     print_bad_object(p, object);
   }
+  return is_json;
 }
 
 /* Each scope has a version of its own. */

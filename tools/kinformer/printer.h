@@ -16,7 +16,9 @@ typedef struct printer printer;
  * lines to the output's text and leaves the commit to the caller. One that
  * cannot (a view cannot be opened) marks the text as failed. */
 typedef struct printer_format {
-  void (*change)(printer *p, const kin_event *event); /* add, update, delete */
+  /* Add, update, delete. Returns whether the object could be shown; else an
+   * error line follows. */
+  bool (*change)(printer *p, const kin_event *event);
   void (*synced)(printer *p, const kin_event *event);
   void (*relisted)(printer *p, const kin_event *event);
   void (*error)(printer *p, const kin_error_event *event);

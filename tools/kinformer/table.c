@@ -93,7 +93,7 @@ static void print_object(printer *p, const char *event, const char *color,
   append_row(p, cells, color);
 }
 
-static void print_change(printer *p, const kin_event *event) {
+static bool print_change(printer *p, const kin_event *event) {
   switch (event->type) {
   case KIN_EVENT_ADD:
     if (event->is_initial) {
@@ -101,18 +101,19 @@ static void print_change(printer *p, const kin_event *event) {
     } else {
       print_object(p, "add", GREEN, event->object);
     }
-    return;
+    break;
   case KIN_EVENT_UPDATE:
     if (event->is_resync) {
       print_object(p, "resync", NULL, event->object);
     } else {
       print_object(p, "update", YELLOW, event->object);
     }
-    return;
+    break;
   default:
     print_object(p, "delete", RED, event->object);
-    return;
+    break;
   }
+  return true;
 }
 
 /* Begins a line that is a sentence instead of cells. */
