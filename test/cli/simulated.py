@@ -65,6 +65,17 @@ def test_max_bytes(programs):
             check(b"the objects need more than --max-bytes" in error, str(error))
 
 
+def test_once_when_the_keys_do_not_fit(programs):
+    """A pause would have no end."""
+    with Simulator(programs.apisim, "--pods", "50") as server:
+        with Program([programs.kinformer, "pods", "-A", "--once", "--server",
+                      server.url, "--max-bytes", "10Ki", "--on-max-bytes",
+                      "drop"]) as p:
+            p.until("error")
+            p.expect_end(1, b"kinformer: the objects need more than "
+                            b"--max-bytes\n")
+
+
 def test_churn_is_legal(programs):
     with Simulator(programs.apisim, "--pods", "100", "--churn", "500") as server:
         with Program([programs.kinformer, "pods", "-A", "--exit-after", "500",

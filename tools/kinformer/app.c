@@ -166,17 +166,22 @@ static void on_mutation(kin_informer *informer, const kin_mutation *mutation,
   app_end(data, EXIT_FAILED, "the cache has been damaged", 0);
 }
 
-/* Without its scopes the informer would wait for ever. */
+/* Without its scopes the informer would wait for ever. So would --once if bodies
+ * cannot be dropped because all are: the library pauses. */
 static kin_memory_decision on_max_bytes(kin_informer *informer,
                                         const kin_memory_event *event,
                                         void *data) {
   (void)informer;
-  (void)event;
   app *a = data;
-  if (a->options->on_max_bytes == KIN_MEMORY_STOP) {
+  kin_memory_decision decision = a->options->on_max_bytes;
+  if (decision == KIN_MEMORY_DROP_BODIES && a->options->once &&
+      event->state == KIN_MEMORY_STATE_KEYS_ONLY) {
+    decision = KIN_MEMORY_STOP;
+  }
+  if (decision == KIN_MEMORY_STOP) {
     app_end(a, EXIT_FAILED, "the objects need more than --max-bytes", 0);
   }
-  return a->options->on_max_bytes;
+  return decision;
 }
 
 kin_informer_options app_informer_options(app *a) {
