@@ -121,6 +121,18 @@ def test_churn_is_a_mix_at_a_rate(start):
     assert sim.post("/sim/churn", {"rate": "x"}).status == 400
 
 
+def test_churn_above_what_is_possible_leaves_time_for_requests(start):
+    """In one go, the changes of a second would take minutes."""
+    sim = start("--pods", "3", "--object-bytes", "100000", "--history", "10",
+                "--churn", "1000000")
+    began = time.monotonic()
+    at = sim.revision()
+    for _ in range(10):
+        assert sim.get("/readyz").status == 200
+    wait_until(lambda: sim.revision() > at + 20, "churn goes on")
+    assert time.monotonic() - began < 15
+
+
 def test_churn_survives_what_clients_do_to_its_pods(start):
     sim = start("--pods", "30", "--churn", "1000")
     for space in range(10):

@@ -13,6 +13,7 @@
 
 enum {
   TICK_MS = 5,
+  TICK_WORK_MS = 10,    // at most; then requests have their turn
   BURST_STEP = 500,     // changes a loop iteration
   OWED_MAX_SECONDS = 1, // what is late by more than this is dropped
 };
@@ -144,7 +145,8 @@ static void on_tick(uv_timer_t *timer) {
   if (ch->owed > ch->rate * OWED_MAX_SECONDS + 1) {
     ch->owed = ch->rate * OWED_MAX_SECONDS + 1;
   }
-  while (ch->owed >= 1) {
+  while (ch->owed >= 1 &&
+         uv_hrtime() - now < (uint64_t)TICK_WORK_MS * 1000000) {
     ch->owed -= 1;
     change_one(ch, CHURN_MIX);
   }
