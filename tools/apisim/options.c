@@ -139,20 +139,22 @@ static const option_spec *find(const char *name, size_t len) {
   return NULL;
 }
 
+/* strtod alone takes blanks, hexadecimal digits and words, too. */
 static bool store_double(double *at, const option_spec *spec,
                          const char *text) {
   char *end;
   errno = 0;
   double value = strtod(text, &end);
   *at = value;
-  return end != text && *end == '\0' && errno == 0 && value >= spec->least &&
+  return end != text && text[strspn(text, "0123456789.eE+-")] == '\0' &&
+         *end == '\0' && errno == 0 && value >= spec->least &&
          value <= spec->most;
 }
 
 static bool store_number(void *at, const option_spec *spec, const char *text) {
   uint64_t value;
-  if (!slice_to_u64(slice_of(text), &value) || (double)value < spec->least ||
-      (double)value > spec->most) {
+  if (!slice_to_u64(slice_of(text), &value) || value < (uint64_t)spec->least ||
+      value > (uint64_t)spec->most) {
     return false;
   }
   if (spec->kind == OPTION_INT) {
