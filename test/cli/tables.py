@@ -66,6 +66,20 @@ def test_hostile_strings(programs):
     check(b"[5mReason" in output and b"message " in output, output)
 
 
+def test_error_without_an_attempt(programs):
+    """Nothing is requested again for an object without a name."""
+    nameless = {"metadata": {"uid": "u", "resourceVersion": "6"}}
+    refused = (500, status_body(500, "InternalError", "not yet"))
+    with Scripted({PODS: [refused, pod_list([pod("a", 5), nameless], 10)]}) \
+            as server, \
+            Program(argv(programs, server, "-o", "table", "--once")) as p:
+        rows = p.expect_end(0).decode().splitlines()
+    errors = [row for row in rows if row.startswith("error ")]
+    check_equal(len(errors), 2, str(rows))
+    check(re.search(r"; next attempt in [0-9]+\.[0-9] s$", errors[0]), errors[0])
+    check("decode: " in errors[1] and "attempt" not in errors[1], errors[1])
+
+
 def test_index(programs):
     items = [pod("b", 5, spec={"nodeName": "n1"}),
              pod("a", 7, spec={"nodeName": "n1"})]

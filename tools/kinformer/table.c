@@ -167,11 +167,14 @@ static void print_error(printer *p, const kin_error_event *event) {
   }
   text_append_string(out, ": ");
   text_append_visible(out, from_z(event->message));
-  char retry[64];
-  snprintf(retry, sizeof(retry),
-           "; next attempt in %" PRIu64 ".%" PRIu64 " s\n",
-           event->retry_in_ms / 1000, event->retry_in_ms % 1000 / 100);
-  text_append_string(out, retry);
+  if (event->retry_in_ms > 0) { /* else at once, or never */
+    char retry[64];
+    snprintf(retry, sizeof(retry),
+             "; next attempt in %" PRIu64 ".%" PRIu64 " s",
+             event->retry_in_ms / 1000, event->retry_in_ms % 1000 / 100);
+    text_append_string(out, retry);
+  }
+  text_append_char(out, '\n');
 }
 
 static void print_index(printer *p, const kin_str *keys, size_t count) {
