@@ -100,6 +100,10 @@ def test_resync(programs):
             pass
         check_equal(json.loads(p.lines[-1])["resourceVersion"], "11")
         p.expect_end(0)
+    with Scripted({PODS: [pod_list([pod("a", 5)], 10)]}) as server, \
+            follow(programs, server, "--resync", "0", "--once") as p:
+        p.until("synced")
+        p.expect_end(0)
 
 
 ODD = {"metadata": {"name": "a", "namespace": "default", "uid": "uid-a",

@@ -194,7 +194,8 @@ static outcome set_pointer(options *o, const char *pointer) {
 static outcome set_resync(options *o, const char *seconds) {
   uint64_t ms;
   if (!parse_seconds(seconds, KIN_NEVER - 1, &ms) || (ms > 0 && ms < 1000)) {
-    return refuse("--resync %s: must be a number of seconds, 1 to 4294967",
+    return refuse("--resync %s: must be a number of seconds, 0 for never, or 1 "
+                  "to 4294967",
                   seconds);
   }
   o->resync_ms = (uint32_t)ms;
