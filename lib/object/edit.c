@@ -10,9 +10,11 @@
  * sibling is needed, so nothing is read twice on the way down.
  *
  * A node takes more memory than many a value. So a walk joins the small
- * children that it passes unchanged to runs, and takes them off again when they
- * are passed once more. Nodes are left for children that are longer than a node,
- * and for those that have changed.
+ * children that it passes unchanged to runs. Nodes are left for children that
+ * are longer than a node, and for those that have changed. A later walk reads a
+ * run's children in place, and cuts out only those that it needs as nodes. For a
+ * member of a known name it searches the run's text for that name, since a look
+ * at each member would take several times as long as a list of nodes.
  *
  * Invariants:
  *  - a node with split > 0 is a container. Its children are those found in
@@ -31,6 +33,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/scan.h"
 #include "base/str.h"
 #include "object/text.h"
 
@@ -51,7 +54,7 @@ typedef kin__edit_node node;
 /* Memory. */
 
 void kin__edit_init(kin__edit *edit, const kin_allocator *allocator) {
-  *edit = (kin__edit){.allocator = allocator, .scanner = kin__scanner_best()};
+  *edit = (kin__edit){.allocator = allocator};
   kin__buf_init(&edit->name, allocator, SIZE_MAX);
 }
 
@@ -157,40 +160,6 @@ int kin__edit_begin(kin__edit *edit, kin_str text) {
 /* Reading. Offsets are into a container's text. 0 means none: a child never
  * begins there. */
 
-static size_t skip_string(const kin__edit *edit, kin_str text, size_t at) {
-  at++;
-  while (at < text.length) {
-    at += edit->scanner->find_special(text.data + at, text.length - at);
-    char c = kin__str_byte(text, at);
-    if (c == '"') {
-      return at + 1;
-    }
-    if (c != '\\') {
-      return 0;
-    }
-    at += 2;
-  }
-  return 0;
-}
-
-/* Steps from anywhere in a container to behind its closing bracket. */
-static size_t skip_out(const kin__edit *edit, kin_str text, size_t at) {
-  kin__skip skip = {.depth = 1, .max_depth = UINT32_MAX};
-  size_t used = 0;
-  return kin__scanner_skip(edit->scanner, &skip, text.data + at,
-                           text.length - at, &used) == KIN__SKIP_DONE
-             ? at + used
-             : 0;
-}
-
-static size_t skip_primitive(kin_str text, size_t at) {
-  size_t begin = at;
-  while (at < text.length && strchr(",]} \t\r\n", text.data[at]) == NULL) {
-    at++;
-  }
-  return at > begin ? at : 0;
-}
-
 bool kin__edit_is_object(const node *n) {
   return n->text.length > 0 && n->text.data[0] == '{';
 }
@@ -201,9 +170,8 @@ bool kin__edit_is_array(const node *n) {
 
 /* Sets head and name of the member that begins at `at`. Returns the offset of
  * its value, or 0. */
-static size_t read_head(const kin__edit *edit, kin_str text, size_t at,
-                        node *member) {
-  size_t end = kin__str_byte(text, at) == '"' ? skip_string(edit, text, at) : 0;
+static size_t read_head(kin_str text, size_t at, node *member) {
+  size_t end = kin__str_byte(text, at) == '"' ? kin__text_skip(text, at) : 0;
   size_t colon = end > 0 ? kin__text_skip_space(text, end) : 0;
   if (end == 0 || kin__str_byte(text, colon) != ':') {
     return 0;
@@ -225,7 +193,7 @@ int kin__edit_close(kin__edit *edit, node *n) {
   }
   size_t end = n->is_split_whole
                    ? n->split + 1
-                   : skip_out(edit, n->text, n->split > 0 ? n->split : 1);
+                   : kin__text_leave(n->text, n->split > 0 ? n->split : 1);
   if (end == 0) {
     return KIN_EJSON;
   }
@@ -260,26 +228,17 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
 }
 
 /* Makes the value at `at` the child's text. A container is left open. */
-static int take_value(kin__edit *edit, node *n, size_t at, node *child) {
+static int take_value(node *n, size_t at, node *child) {
   kin_str text = n->text;
-  size_t end;
-  switch (kin__str_byte(text, at)) {
-  case '{':
-  case '[':
+  child->text = kin__str_from(text, at);
+  if (kin__edit_is_object(child) || kin__edit_is_array(child)) {
     n->open = child;
     n->split = at;
-    child->text = kin__str_from(text, at);
     return 0;
-  case '"':
-    end = skip_string(edit, text, at);
-    break;
-  default:
-    end = skip_primitive(text, at);
-    break;
   }
-  n->split = end;
-  child->text = kin__str(text.data + at, end - at);
-  return end > 0 ? 0 : KIN_EJSON;
+  n->split = kin__text_skip(text, at);
+  child->text.length = n->split - at;
+  return n->split > 0 ? 0 : KIN_EJSON;
 }
 
 /* Splits off one more child. *child gets NULL if there is none or the value is
@@ -301,9 +260,9 @@ static int split(kin__edit *edit, node *n, node **child) {
     return KIN_ENOMEM;
   }
   if (kin__edit_is_object(n)) {
-    at = read_head(edit, n->text, at, made);
+    at = read_head(n->text, at, made);
   }
-  err = at > 0 ? take_value(edit, n, at, made) : KIN_EJSON;
+  err = at > 0 ? take_value(n, at, made) : KIN_EJSON;
   if (err == 0) {
     *tail = made;
     n->tail = &made->next;
@@ -314,32 +273,106 @@ static int split(kin__edit *edit, node *n, node **child) {
 
 /* Walking. */
 
-/* Takes the first child off the run that is next. The run's last child takes the
- * run's node. */
-static int take_off_run(kin__edit *edit, kin__edit_walk *w) {
-  node *run = *w->link;
-  kin_str text = run->text;
-  node child = {.next = run->next};
-  size_t at =
-      kin__edit_is_object(w->parent) ? read_head(edit, text, 0, &child) : 0;
+/* Makes the child at `at` of the run that is next the current one. */
+static int read_part(kin__edit_walk *w, size_t at) {
+  kin_str text = (*w->link)->text;
+  if (kin__edit_is_object(w->parent)) {
+    at = read_head(text, at, &w->part);
+  }
   size_t end = kin__text_skip(text, at);
   if (end == 0) {
     return KIN_EJSON;
   }
-  node *made = run;
-  if (end < text.length) {
-    made = new_node(edit, w->parent, text);
-    if (made == NULL) {
+  w->part.text = kin__str(text.data + at, end - at);
+  w->child = &w->part;
+  return 0;
+}
+
+/* The offset of the run's first part from `at` on whose name may end with
+ * w->ending; text.length if there is none. The ending is followed by a quote. If
+ * the quote before is in no string and below no other bracket, both belong to
+ * one string; a colon makes that a member's name. */
+static size_t seek(const kin__edit_walk *w, kin_str text, size_t at) {
+  kin_str name = w->ending;
+  if (name.length == 0 || (*w->link)->has_escapes) {
+    return at;
+  }
+  kin__skip skip = {.depth = 1, .max_depth = UINT64_MAX};
+  const char *end = text.data + text.length;
+  const char *from = text.data + at;
+  const char *found = from + 1;
+  while ((found = memmem(found, (size_t)(end - found), name.data,
+                         name.length)) != NULL) {
+    const char *quote = found;
+    found += name.length;
+    size_t behind = (size_t)(found - text.data);
+    if (kin__str_byte(text, behind) != '"' ||
+        kin__str_byte(text, kin__text_skip_space(text, behind + 1)) != ':') {
+      continue;
+    }
+    do {
+      quote--;
+    } while (*quote != '"');
+    size_t used;
+    (void)kin__scanner_skip(kin__scanner_best(), &skip, from,
+                            (size_t)(quote - from), &used);
+    if (skip.in_string == 0 && skip.depth == 1) {
+      return (size_t)(quote - text.data);
+    }
+    from = quote;
+  }
+  return text.length;
+}
+
+/* The offset in the run of the child after the part, or 0. */
+static size_t next_part(const kin__edit_walk *w) {
+  kin_str text = (*w->link)->text;
+  size_t end = (size_t)(kin__edit_end(&w->part) - text.data);
+  size_t comma = kin__text_skip_space(text, end);
+  return comma < text.length ? kin__text_skip_space(text, comma + 1) : 0;
+}
+
+static node *add_behind(kin__edit *edit, node *run, kin_str text) {
+  node *made = new_node(edit, run->parent, text);
+  if (made != NULL) {
+    made->next = run->next;
+    run->next = made;
+    if (made->next == NULL) {
+      run->parent->tail = &made->next;
+    }
+  }
+  return made;
+}
+
+/* The siblings before and behind the part stay runs. */
+int kin__edit_walk_take(kin__edit *edit, kin__edit_walk *w) {
+  if (w->child != &w->part) {
+    return 0;
+  }
+  node *run = *w->link;
+  size_t next = next_part(w);
+  if (next > 0) {
+    node *rest = add_behind(edit, run, kin__str_from(run->text, next));
+    if (rest == NULL) {
       return KIN_ENOMEM;
     }
-    size_t comma = kin__text_skip_space(text, end);
-    run->text = kin__str_from(text, kin__text_skip_space(text, comma + 1));
-    *w->link = made;
-    child.next = run;
+    rest->is_run = true;
+    rest->has_escapes = run->has_escapes;
   }
-  child.parent = w->parent;
-  child.text = kin__str(text.data + at, end - at);
-  *made = child;
+  size_t at = (size_t)(kin__edit_first(&w->part) - run->text.data);
+  if (at > 0) {
+    if (add_behind(edit, run, w->part.text) == NULL) {
+      return KIN_ENOMEM;
+    }
+    while (run->text.data[--at] != ',') {
+    }
+    run->text.length = at;
+    w->before = run;
+    w->link = &run->next;
+  }
+  w->child = *w->link;
+  w->part.next = w->child->next;
+  *w->child = w->part;
   return 0;
 }
 
@@ -363,25 +396,28 @@ static bool follows(kin_str text, const node *run, const node *child) {
 }
 
 static void unlink_child(kin__edit *edit, kin__edit_walk *w) {
-  *w->link = w->child->next;
+  node *c = *w->link;
+  *w->link = c->next;
   if (*w->link == NULL) {
     w->parent->tail = w->link;
   }
-  recycle(edit, w->child);
+  recycle(edit, c);
 }
 
-/* Steps over the current child. */
+/* Steps over the current child, or over the run that it was the last part of. */
 static int pass(kin__edit *edit, kin__edit_walk *w) {
-  node *c = w->child;
+  node *c = *w->link;
   int err = kin__edit_close(edit, c);
   if (err != 0) {
     return err;
   }
-  bool is_part = is_idle(c);
+  bool is_part = c->is_run || is_idle(c);
+  bool has_escapes = c->has_escapes || kin__text_is_escaped(c->name);
   node *run = w->before;
   if (is_part && run != NULL && run->is_run &&
       follows(w->parent->text, run, c)) {
     run->text.length = (size_t)(kin__edit_end(c) - run->text.data);
+    run->has_escapes = run->has_escapes || has_escapes;
     unlink_child(edit, w);
     return 0;
   }
@@ -389,8 +425,11 @@ static int pass(kin__edit *edit, kin__edit_walk *w) {
     recycle_children(edit, c);
     kin_str text = kin__str(kin__edit_first(c),
                             (size_t)(kin__edit_end(c) - kin__edit_first(c)));
-    *c = (node){
-        .parent = c->parent, .next = c->next, .text = text, .is_run = true};
+    *c = (node){.parent = c->parent,
+                .next = c->next,
+                .text = text,
+                .is_run = true,
+                .has_escapes = has_escapes};
   }
   w->before = c;
   w->link = &c->next;
@@ -398,7 +437,8 @@ static int pass(kin__edit *edit, kin__edit_walk *w) {
 }
 
 kin__edit_walk kin__edit_walk_of(node *parent) {
-  return (kin__edit_walk){.parent = parent, .link = &parent->children};
+  return (kin__edit_walk){
+      .parent = parent, .link = &parent->children, .part = {.parent = parent}};
 }
 
 static int read_name(kin__edit *edit, kin__edit_walk *w) {
@@ -417,24 +457,35 @@ static int read_name(kin__edit *edit, kin__edit_walk *w) {
 
 int kin__edit_walk_next(kin__edit *edit, kin__edit_walk *w) {
   int err = 0;
+  size_t at = w->child == &w->part ? next_part(w) : 0;
   if (w->child != NULL) {
-    err = pass(edit, w);
+    err = at > 0 ? 0 : pass(edit, w);
     w->index++;
     w->child = NULL;
   }
-  node *next = *w->link;
-  if (err == 0 && next == NULL) {
-    err = split(edit, w->parent, &next);
-  } else if (err == 0 && next->is_run) {
-    err = take_off_run(edit, w);
-    next = *w->link;
+  while (err == 0 && w->child == NULL && *w->link != NULL) {
+    node *next = *w->link;
+    at = next->is_run ? seek(w, next->text, at) : 0;
+    if (!next->is_run) {
+      w->child = next;
+    } else if (at < next->text.length) {
+      err = read_part(w, at);
+    } else {
+      err = pass(edit, w);
+      at = 0;
+    }
   }
-  w->child = err == 0 ? next : NULL;
-  return w->child != NULL ? read_name(edit, w) : err;
+  if (err == 0 && w->child == NULL) {
+    err = split(edit, w->parent, &w->child);
+  }
+  return err == 0 && w->child != NULL ? read_name(edit, w) : err;
 }
 
 int kin__edit_walk_remove(kin__edit *edit, kin__edit_walk *w) {
-  int err = kin__edit_close(edit, w->child);
+  int err = kin__edit_walk_take(edit, w);
+  if (err == 0) {
+    err = kin__edit_close(edit, w->child);
+  }
   if (err == 0) {
     unlink_child(edit, w);
     w->child = NULL;
@@ -454,9 +505,12 @@ int kin__edit_child(kin__edit *edit, node *n, kin_str name, node **child) {
   int err;
   while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     if (kin__str_equal(w.name, name)) {
-      w.child->is_kept = true;
-      *child = w.child;
-      return 0;
+      err = kin__edit_walk_take(edit, &w);
+      if (err == 0) {
+        w.child->is_kept = true;
+        *child = w.child;
+      }
+      return err;
     }
   }
   return err;

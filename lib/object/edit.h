@@ -10,7 +10,6 @@
 #include <kin/str.h>
 
 #include "base/buf.h"
-#include "base/scan.h"
 
 /* A JSON text under edit: a tree that is split only as far as edits have
  * reached, and is written as one text in the end. Pointers are JSON Pointers
@@ -44,11 +43,12 @@ typedef struct kin__edit_node {
              * to the end of the parent's text */
   size_t split; /* bytes of text that became children; 0: not split */
   bool is_split_whole;
-  bool is_changed; /* the value or its children; not: values further below */
-  bool is_run;     /* no value: adjacent small siblings in `text`, which were
+  bool is_changed;  /* the value or its children; not: values further below */
+  bool is_run;      /* no value: adjacent small siblings in `text`, which were
                     * passed unchanged; nothing else is set */
-  bool is_kept;    /* never becomes part of a run */
-  uint8_t mark;    /* kin__edit_mark */
+  bool has_escapes; /* of a run: in a member's name */
+  bool is_kept;     /* never becomes part of a run */
+  uint8_t mark;     /* kin__edit_mark */
 } kin__edit_node;
 
 /* The node's bytes, a member's name included. */
@@ -62,7 +62,6 @@ static inline const char *kin__edit_end(const kin__edit_node *node) {
 
 typedef struct kin__edit {
   const kin_allocator *allocator;
-  const kin__scanner *scanner;
   struct kin__edit_chunk *chunks; /* hold nodes and texts; the newest first */
   kin__edit_node *root;
   kin__edit_node *spare; /* nodes for reuse */
@@ -111,11 +110,17 @@ typedef struct kin__edit_walk {
   kin__edit_node *child; /* current; NULL before the first and after the last */
   kin_str name;          /* of a member, unescaped; until a next child */
   size_t index;
+  kin__edit_node part; /* `child` points here if it is part of a run */
+  kin_str ending; /* parts of runs whose names end otherwise may be left out,
+                   * uncounted; without a quote or backslash; "": none */
 } kin__edit_walk;
 
 kin__edit_walk kin__edit_walk_of(kin__edit_node *parent);
 /* Sets walk->child, to NULL at the end or if the parent is no container. */
 int kin__edit_walk_next(kin__edit *edit, kin__edit_walk *walk);
+/* Makes the current child a node, if it is part of a run. Before that, only its
+ * text may be read. */
+int kin__edit_walk_take(kin__edit *edit, kin__edit_walk *walk);
 /* Removes the current child; the walk is then before the next one. */
 int kin__edit_walk_remove(kin__edit *edit, kin__edit_walk *walk);
 

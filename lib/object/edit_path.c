@@ -74,18 +74,43 @@ static bool is_named(const kin__edit_walk *w, const char *pointer) {
              : token_index(pointer, &index) && index == w->index;
 }
 
+static bool is_container(const node *n) {
+  return kin__edit_is_object(n) || kin__edit_is_array(n);
+}
+
+/* A walk to the children that the first token names. The ending begins behind
+ * all that is written differently in the text: a name with a quote or backslash
+ * is written with escapes. */
+static kin__edit_walk walk_to(node *parent, const char *pointer) {
+  kin__edit_walk w = kin__edit_walk_of(parent);
+  if (kin__edit_is_object(parent) && !is_wildcard(pointer)) {
+    const char *end = after_token(pointer);
+    const char *begin = end;
+    while (strchr("/~\"\\", begin[-1]) == NULL) {
+      begin--;
+    }
+    begin += begin[-1] == '~';
+    w.ending = kin__str(begin, (size_t)(end - begin));
+  }
+  return w;
+}
+
 /* Removing. */
 
 static int remove_below(kin__edit *edit, node *parent, const char *pointer) {
   const char *rest = after_token(pointer);
-  kin__edit_walk w = kin__edit_walk_of(parent);
+  kin__edit_walk w = walk_to(parent, pointer);
   int err;
   while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     if (!is_named(&w, pointer)) {
       continue;
     }
-    err = *rest == '\0' ? kin__edit_walk_remove(edit, &w)
-                        : remove_below(edit, w.child, rest);
+    if (*rest == '\0') {
+      err = kin__edit_walk_remove(edit, &w);
+    } else if (is_container(w.child)) {
+      err = kin__edit_walk_take(edit, &w);
+      err = err == 0 ? remove_below(edit, w.child, rest) : err;
+    }
     if (err != 0) {
       return err;
     }
@@ -120,10 +145,6 @@ static bool pointers_into(const kin__edit_walk *w, const char *const *pointers,
   return *count > 0;
 }
 
-static bool is_container(const node *n) {
-  return kin__edit_is_object(n) || kin__edit_is_array(n);
-}
-
 /* No pointer may be "". `rests` has room for all pointers once for each token
  * of the longest one. So a container costs no memory for each pointer that
  * leads into it. */
@@ -139,7 +160,9 @@ static int keep_below(kin__edit *edit, node *parent,
     if (!is_on_the_way || (count > 0 && !is_container(w.child))) {
       err = kin__edit_walk_remove(edit, &w);
     } else if (count > 0) {
-      err = keep_below(edit, w.child, rests, count, rests + count);
+      err = kin__edit_walk_take(edit, &w);
+      err = err == 0 ? keep_below(edit, w.child, rests, count, rests + count)
+                     : err;
     }
     if (err != 0) {
       return err;
@@ -223,13 +246,14 @@ static int set_below(kin__edit *edit, node *n, const char *pointer,
     return KIN_ETYPE;
   }
   bool is_all = is_wildcard(pointer);
-  kin__edit_walk w = kin__edit_walk_of(n);
+  kin__edit_walk w = walk_to(n, pointer);
   int err;
   while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     if (!is_named(&w, pointer)) {
       continue;
     }
-    err = set_below(edit, w.child, after_token(pointer), text);
+    err = kin__edit_walk_take(edit, &w);
+    err = err == 0 ? set_below(edit, w.child, after_token(pointer), text) : err;
     if (err != 0 || !is_all) {
       return err;
     }

@@ -48,9 +48,13 @@ static size_t skip_out(kin_str text, size_t at) {
              : 0;
 }
 
+static bool ends_primitive(char c) {
+  return c == ',' || c == ']' || c == '}' || kin__is_json_space(c);
+}
+
 static size_t skip_primitive(kin_str text, size_t at) {
   size_t begin = at;
-  while (at < text.length && memchr(",]} \t\r\n", text.data[at], 7) == NULL) {
+  while (at < text.length && !ends_primitive(text.data[at])) {
     at++;
   }
   return at > begin ? at : 0;

@@ -6,7 +6,7 @@
 
 #include <kin/object_builder.h>
 
-#define MAX_EDITS 4
+#define MAX_EDITS 6
 
 /* '-' remove, '=' set JSON, '"' a string, '#' an integer, '?' a boolean, 'k'
  * keep the pointers, which are separated by spaces. ' stands for ". */

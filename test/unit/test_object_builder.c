@@ -105,6 +105,63 @@ static void test_builder_remove(void **state) {
   run_rows(rows, COUNT_OF(rows));
 }
 
+/* Members that an earlier edit has passed are found by their names alone. */
+static void test_builder_finds_what_was_passed(void **state) {
+  (void)state;
+  static const edit_row rows[] = {
+      /* Other places where the name is written. */
+      {"{" M ",'v':'b','w':['b'],'x':{'b':1},'ab':2,'b':3,'bc':4}",
+       {{'-', "/none", 0}, {'-', "/b", 0}},
+       "{" M ",'v':'b','w':['b'],'x':{'b':1},'ab':2,'bc':4}",
+       0},
+      {"{" M ",'v':'\\\\','u':'\\'b','w':'{','b':3}",
+       {{'-', "/none", 0}, {'-', "/b", 0}},
+       "{" M ",'v':'\\\\','u':'\\'b','w':'{'}",
+       0},
+      {"{'b':1," M ",'b':2,'a':3,'b':4}",
+       {{'-', "/none", 0}, {'-', "/b", 0}},
+       "{" M ",'a':3}",
+       0},
+      /* Names that need escapes, in the text or in the pointer. */
+      {"{" M ",'b':1,'c/b':2,'a/b':3,'~b':4,'~':5}",
+       {{'-', "/none", 0},
+        {'-', "/c~1b", 0},
+        {'-', "/~0b", 0},
+        {'-', "/~0", 0}},
+       "{" M ",'b':1,'a/b':3}",
+       0},
+      {"{" M ",'\\u0062':1,'a\\'b':2,'a\\\\b':3,'c':4}",
+       {{'-', "/none", 0},
+        {'-', "/b", 0},
+        {'-', "/a\"b", 0},
+        {'-', "/a\\b", 0}},
+       "{" M ",'c':4}",
+       0},
+      /* Pointers that look like the text between names. */
+      {"{" M ",'v':'x','b':2,'w':'ab\\':1'}",
+       {{'-', "/none", 0},
+        {'-', "/x\",\"b", 0},
+        {'-', "/ab\\", 0},
+        {'-', "/:", 0}},
+       "{" M ",'v':'x','b':2,'w':'ab\\':1'}",
+       0},
+      {"{ 'a' : 1 , 'b' : 2 , 'c' : 3 , " M " }",
+       {{'-', "/none", 0}, {'#', "/b", "5"}, {'-', "/a", 0}, {'#', "/n", "6"}},
+       "{'b' : 5,'c' : 3 ," M ",'n':6}",
+       0},
+      {"{" M ",'a':1,'b':{'x':1},'c':3,'d':4}",
+       {{'-', "/none", 0},
+        {'#', "/b/y", "5"},
+        {'-', "/d", 0},
+        {'#', "/c", "6"},
+        {'-', "/a", 0},
+        {'#', "/e", "7"}},
+       "{" M ",'b':{'x':1,'y':5},'c':6,'e':7}",
+       0},
+  };
+  run_rows(rows, COUNT_OF(rows));
+}
+
 static void test_builder_keep(void **state) {
   (void)state;
   static const edit_row rows[] = {
@@ -602,6 +659,7 @@ static void test_builder_sweep(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_builder_remove),
+      cmocka_unit_test(test_builder_finds_what_was_passed),
       cmocka_unit_test(test_builder_keep),
       cmocka_unit_test(test_builder_set),
       cmocka_unit_test(test_builder_errors),
