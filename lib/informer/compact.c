@@ -244,7 +244,6 @@ static bool pack(kin__compact *compact, kin_object **object) {
   if (kin__packer_dictionary(compact->packer) == NULL) {
     return false;
   }
-  size_t text = kin__object_text_length(*object);
   kin_informer *informer = compact->informer;
   const kin_object *before =
       kin_store_get(&informer->store, kin_object_key(*object));
@@ -252,14 +251,19 @@ static bool pack(kin__compact *compact, kin_object **object) {
       kin__object_pack(object, before, informer->env->memory, compact->packer);
   if (is_packed) {
     note_packed(compact, *object);
-  } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
-    count(compact, text, text);
   }
   return is_packed;
 }
 
-/* Without memory for a copy, the object stays where it is. */
+/* The object counts now, and not when it is tried once more: a pass of the
+ * defragmenter tries all plain objects at once, so they alone would fill a
+ * window. Without memory for a copy, the object stays where it is. */
 static void keep_plain(kin__compact *compact, kin_object **object) {
+  size_t text = kin__object_text_length(*object);
+  if (kin__packer_dictionary(compact->packer) != NULL &&
+      text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
+    count(compact, text, text);
+  }
   kin_object *copy;
   if (kin__object_allocator(*object) == &compact->raw->allocator &&
       kin__object_copy(&copy, compact->informer->env->memory, *object, 0) ==

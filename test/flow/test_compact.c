@@ -695,18 +695,8 @@ static void test_bad_value_is_refused(void **state) {
 
 enum { SHAPE_MAX = 2000 };
 
-/* Tells the informer of an object. All texts of a shape are alike, and those of
- * two shapes have nothing in common but the frame. */
-static void tell(iw_world *w, int object, int version, uint64_t shape) {
-  char text[SHAPE_MAX + 1];
-  kin__random random = {.state = shape * 1000 + 1};
-  for (int i = 0; i < SHAPE_MAX; i++) {
-    text[i] = (char)('a' + (int)kin__random_below(&random, 26));
-  }
-  text[SHAPE_MAX] = '\0';
-  char number[12];
-  int digits = snprintf(number, sizeof number, "%d", version);
-  memcpy(text, number, (size_t)digits);
+/* Tells the informer of an object with this text. */
+static void tell_text(iw_world *w, int object, int version, const char *text) {
   char frame[SHAPE_MAX + 300];
   int length = snprintf(
       frame, sizeof frame,
@@ -718,6 +708,33 @@ static void tell(iw_world *w, int object, int version, uint64_t shape) {
   script_body(&w->script, "watch=true", frame, (size_t)length);
 }
 
+/* All texts of a shape are alike, and those of two shapes have nothing in common
+ * but the frame. */
+static void tell(iw_world *w, int object, int version, uint64_t shape) {
+  char text[SHAPE_MAX + 1];
+  kin__random random = {.state = shape * 1000 + 1};
+  for (int i = 0; i < SHAPE_MAX; i++) {
+    text[i] = (char)('a' + (int)kin__random_below(&random, 26));
+  }
+  text[SHAPE_MAX] = '\0';
+  char number[12];
+  int digits = snprintf(number, sizeof number, "%d", version);
+  memcpy(text, number, (size_t)digits);
+  tell_text(w, object, version, text);
+}
+
+/* An object that cannot be packed. */
+static void tell_noise(iw_world *w, int object, int version) {
+  char text[SHAPE_MAX + 1];
+  kin__random random = {.state = (uint64_t)object};
+  for (int i = 0; i < SHAPE_MAX; i++) {
+    text[i] = (char)('#' + (int)kin__random_below(&random, '~' - '#'));
+    text[i] = text[i] == '\\' ? ' ' : text[i];
+  }
+  text[SHAPE_MAX] = '\0';
+  tell_text(w, object, version, text);
+}
+
 /* Without a listener; then `tell` may follow. */
 static void open_told(iw_world *w, const kin_informer_options *options) {
   iw_open_only(w, options);
@@ -727,10 +744,12 @@ static void open_told(iw_world *w, const kin_informer_options *options) {
 
 /* The objects change, so that they are packed worse than before: another
  * dictionary is made, and once more when they change again. Objects keep the
- * one that they were packed with. */
+ * one that they were packed with. Some objects cannot be packed, and are tried
+ * once more with each new dictionary. Then they do not count among the first
+ * ones that it packs, beside which no others would look worse. */
 static void test_dictionary_is_renewed(void **state) {
   (void)state;
-  enum { ROUNDS = 4000, SHAPES = 3 };
+  enum { ROUNDS = 4000, SHAPES = 3, NOISE = 200 };
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = compact_options(&w);
@@ -738,8 +757,11 @@ static void test_dictionary_is_renewed(void **state) {
   uint64_t dictionaries[SHAPES] = {0};
   for (int shape = 0; shape < SHAPES; shape++) {
     for (int i = 0; i < ROUNDS; i++) {
-      tell(&w, shape * 100 + i % 50, 1000 + shape * ROUNDS + i,
-           (uint64_t)shape);
+      int version = 1000 + 2 * (shape * ROUNDS + i);
+      tell(&w, shape * 100 + i % 50, version, (uint64_t)shape);
+      if (shape == 0 && i >= SAMPLES && i < SAMPLES + NOISE) {
+        tell_noise(&w, 1000 + i, version + 1);
+      }
     }
     dictionaries[shape] = iw_metrics(&w).dictionaries;
   }
@@ -747,14 +769,14 @@ static void test_dictionary_is_renewed(void **state) {
   assert_true(dictionaries[1] > dictionaries[0]);
   assert_true(dictionaries[2] > dictionaries[1]);
   kin_store *store = kin_informer_store(w.informer);
-  assert_int_equal(kin_store_count(store), SHAPES * 50);
+  assert_int_equal(kin_store_count(store), SHAPES * 50 + NOISE);
   assert_int_equal(count_packed(&w), SHAPES * 50);
   kin_cursor cursor = {0};
   const kin_object *object;
   while ((object = kin_store_next(store, &cursor)) != NULL) {
     assert_true(kin_object_at(object, "/x").error == 0);
     size_t bytes = kin_object_memory(object);
-    assert_true(bytes < SHAPE_MAX / 4);
+    assert_true(bytes < SHAPE_MAX / 4 || !kin__object_is_packed(object));
   }
   iw_finish(&w);
 }
