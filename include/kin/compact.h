@@ -17,8 +17,9 @@ extern "C" {
  *
  * kin_object_at and kin_fields_read need the text in place, and may fail with
  * KIN_ENOMEM. Their values live until the program returns to the loop, or as
- * long as the program holds a reference to the object (kin_object_ref). At most
- * 256 MiB of such texts exist for an informer at a time: also then KIN_ENOMEM. */
+ * long as the program holds a reference to the object (kin_object_ref,
+ * kin_deltas_copy). At most 256 MiB of such texts exist for an informer at a
+ * time: also then KIN_ENOMEM. */
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */

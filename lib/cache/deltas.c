@@ -11,7 +11,7 @@
 #include "object/object.h"
 
 /* A kin_delta is a view; a queue holds the data in a smaller form. A copy of
- * views is one block:
+ * views is the program's, and so are its references. It is one block:
  *
  *   deltas_copy | a kin_delta each | listed objects | strings
  *
@@ -172,13 +172,13 @@ static void copy_delta(kin_delta *to, const kin_delta *from,
   if (from->object == NULL) {
     to->key = copy_string(target, from->key);
   } else {
-    kin__object_ref(from->object);
+    kin_object_ref(from->object);
     to->key = kin_object_key(from->object);
   }
   to->resource_version = copy_string(target, from->resource_version);
   to->objects = from->object_count > 0 ? target->objects : NULL;
   for (size_t i = 0; i < from->object_count; i++) {
-    *target->objects++ = kin__object_ref(from->objects[i]);
+    *target->objects++ = kin_object_ref(from->objects[i]);
   }
 }
 
@@ -225,9 +225,9 @@ void kin_deltas_free(kin_deltas *deltas) {
   deltas_copy *copy = (deltas_copy *)(void *)deltas;
   for (size_t i = 0; i < deltas->count; i++) {
     const kin_delta *d = &copy->items[i];
-    kin__object_unref(d->object);
+    kin_object_unref(d->object);
     for (size_t k = 0; k < d->object_count; k++) {
-      kin__object_unref(d->objects[k]);
+      kin_object_unref(d->objects[k]);
     }
   }
   kin_allocator allocator = copy->allocator;

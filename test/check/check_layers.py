@@ -39,7 +39,7 @@ ENVIRONMENT_READER = "lib/transport/environment.h"
 ENVIRONMENT_CALL = re.compile(r"(?<![\w.>])(?:secure_)?getenv\s*\(")
 # References that are the program's: what it is given, and its views.
 REFERENCE_OWNERS = {"object/object.c", "object/object.h", "object/builder.c",
-                    "object/object_list.c", "object/view.c"}
+                    "object/object_list.c", "object/view.c", "cache/deltas.c"}
 PROGRAMS_REFERENCE = re.compile(r"(?<!\w)kin_object_(?:un)?ref\s*\(")
 JSON_READER = "lib/object/json.c"
 JSON_CALLS = "lib/inside/yyjson.c" # of the reader, passed on

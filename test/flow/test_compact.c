@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <kin/change_filter.h>
+#include <kin/delta.h>
 #include <kin/error.h>
 #include <kin/value.h>
 
@@ -474,6 +475,29 @@ static void test_texts_of_library_references_go(void **state) {
   kin_store_free(own);
   kin_listener_resume(listener);
   script_run(&w.script);
+  iw_finish(&w);
+}
+
+/* A copy of deltas is the program's, and so are its references. */
+static void test_texts_of_copied_deltas_stay(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  const kin_object *listed = kin_store_get_key(store, "even/p2");
+  const kin_delta items[] = {{.object = kin_store_get_key(store, "even/p0")},
+                             {.objects = &listed, .object_count = 1}};
+  kin_deltas *copy;
+  assert_int_equal(kin_deltas_copy(&copy, &(kin_deltas){items, 2}, NULL), 0);
+  kin_value added = kin_object_at(copy->items[0].object, "/spec/nodeName");
+  kin_value all = kin_object_at(copy->items[1].objects[0], "/spec/nodeName");
+  put_all(&w); /* back in the loop */
+  kin_str node;
+  assert_int_equal(kin_value_string(added, NULL, 0, &node), 0);
+  assert_true(kin__str_equal(node, KIN__LIT("n0")));
+  assert_int_equal(kin_value_string(all, NULL, 0, &node), 0);
+  assert_true(kin__str_equal(node, KIN__LIT("n2")));
+  kin_deltas_free(copy);
   iw_finish(&w);
 }
 
@@ -980,6 +1004,7 @@ int main(void) {
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
       cmocka_unit_test(test_texts_of_library_references_go),
+      cmocka_unit_test(test_texts_of_copied_deltas_stay),
       cmocka_unit_test(test_texts_of_a_thread_go),
       cmocka_unit_test(test_looks_become_rare),
       cmocka_unit_test(test_loop_of_another_thread),
