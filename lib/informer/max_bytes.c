@@ -393,7 +393,7 @@ static void decide(kin_informer *informer, kin_memory_decision decision) {
     b->is_keys_only = true;
     b->has_dropped = true;
     b->is_partial = false;
-    b->cursor = 0;
+    b->cursor = kin__slots_limit(&informer->store.slots);
     kin__sched_add(informer->env->sched, &b->task);
   } else if (decision == KIN_MEMORY_STOP) {
     log_decision(informer, "stops");
@@ -462,19 +462,21 @@ static int drop_stored_body(kin_informer *informer, uint32_t slot) {
   return err;
 }
 
+/* From the last slot down. A handler may put an object for each body that is
+ * dropped: these get slots behind the last one, so they are not met. */
 static bool drop_step(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
   kin__slice slice = kin__slice_begin(informer->env->sched, SLOTS_PER_STEP);
-  while (b->cursor < kin__slots_limit(&informer->store.slots)) {
+  while (b->cursor > 0) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
-    int err = drop_stored_body(informer, b->cursor);
+    int err = drop_stored_body(informer, b->cursor - 1);
     if (err > 0) {
       return true;
     }
     b->is_partial = b->is_partial || err < 0;
-    b->cursor++;
+    b->cursor--;
     (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
   b->phase = KIN__BOUND_OPEN;

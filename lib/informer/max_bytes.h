@@ -48,7 +48,7 @@ typedef struct kin__max_bytes {
   bool has_dropped : 1;  /* the store has had objects without their bodies */
   bool is_partial : 1;   /* without memory, some bodies were not dropped */
   bool has_told : 1;     /* ASKING: on_error has been called */
-  uint32_t cursor;       /* DROPPING: next slot */
+  uint32_t cursor;       /* DROPPING: slots left */
   uint32_t reached;      /* times */
   kin__task task;
   uint64_t dropped; /* bodies */

@@ -462,6 +462,54 @@ static void test_drop_bodies_filters(void **state) {
   }
 }
 
+static kin_store *fed; /* by put_another */
+static unsigned fed_count;
+
+static void put_another(kin_informer *informer, const kin_event *event,
+                        void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  if (fed_count == 50) {
+    return;
+  }
+  char text[OBJECT_BYTES];
+  snprintf(text, sizeof text,
+           "{\"metadata\":{\"namespace\":\"own\",\"name\":\"o%u\","
+           "\"uid\":\"o%u\",\"labels\":{\"app\":\"own\"}},\"x\":\"%0*d\"}",
+           fed_count, fed_count, PADDING / 10, 0);
+  fed_count++;
+  kin_object *object;
+  assert_int_equal(kin_object_parse(&object, NULL, text, strlen(text)), 0);
+  assert_int_equal(kin_store_put(fed, object), 0);
+  kin_object_unref(object);
+}
+
+/* A handler that puts an object for each body that is dropped: dropping ends
+ * with the objects that were there. */
+static void test_drop_bodies_ends(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options =
+      bw_init(&b, 8 * OBJECT_BYTES, KIN_MEMORY_DROP_BODIES);
+  b.w.script.sched.max_pieces = 1;
+  put(&b, 0, 6);
+  bw_open(&b, &options);
+  b.informer = NULL; /* the program's own objects are not bounded */
+  fed = kin_informer_store(b.w.informer);
+  fed_count = 0;
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.filter = has_body_in_filter;
+  listener.on_delete = put_another;
+  assert_int_equal(kin_informer_listen(b.w.informer, &listener, NULL), 0);
+  mini_serve(&b.w.server);
+  put(&b, 6, 14);
+  mini_pass(&b.w.server, 10000);
+  assert_in_range(fed_count, 6, 8);
+  assert_int_equal(b.w.informer->max_bytes.phase, KIN__BOUND_OPEN);
+  bw_finish(&b);
+}
+
 /* Indices say what the stored objects say. */
 static void test_drop_bodies_indices(void **state) {
   (void)state;
@@ -898,6 +946,7 @@ int main(void) {
       cmocka_unit_test(test_drop_bodies),
       cmocka_unit_test(test_drop_bodies_twice),
       cmocka_unit_test(test_drop_bodies_filters),
+      cmocka_unit_test(test_drop_bodies_ends),
       cmocka_unit_test(test_drop_bodies_indices),
       cmocka_unit_test(test_drop_bodies_lingering),
       cmocka_unit_test(test_stop),
