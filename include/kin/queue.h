@@ -169,7 +169,8 @@ KIN_EXTERN int kin_queue_replace(kin_queue *queue,
                                  kin_str version);
 
 /** Queues a resync. delta: SYNC for each known object without a queued change.
- * in order: the same; without known objects one SYNC_ALL. FIFO: nothing.
+ * in order: the same; without known objects one SYNC_ALL, unless the queue is
+ * full and has one already. FIFO: nothing.
  * Objects that get cannot give are left out. Not from inside a process callback
  * (KIN_EALREADY).
  * Cost: O(known), and in order + O(queued), at once. */

@@ -77,8 +77,10 @@ KIN_EXTERN int kin_store_reflector_store(kin_store *store,
                                          kin_reflector_store *target);
 
 /** Fills a target that writes to a queue of any kind. kin_queue_is_full pauses
- * reading; the consumer calls kin_reflector_resume after a pop. The queue must
- * outlive the reflector. `target` begins as KIN_REFLECTOR_STORE_INIT.
+ * reading; the consumer calls kin_reflector_resume after a pop. A resync of
+ * everything (SYNC_ALL) that falls due while one is queued is left out. The
+ * queue must outlive the reflector. `target` begins as
+ * KIN_REFLECTOR_STORE_INIT.
  * Errors: KIN_EINVAL (the size); nothing is written then. */
 KIN_EXTERN int kin_queue_reflector_store(kin_queue *queue,
                                          kin_reflector_store *target);

@@ -48,13 +48,10 @@ static int resync(void *ctx) {
     kin__controller_begin_resync(c);
     return 0;
   }
-  if (c->has_sync_all) {
-    return 0;
-  }
-  int err = kin_queue_resync(c->queue);
-  c->has_sync_all = err == 0 && c->queue->ops == &kin__in_order_ops &&
-                    c->queue->known.get == NULL;
-  return err;
+  bool is_syncing = c->phase == KIN__CONTROLLER_SYNCING;
+  return is_syncing || kin__in_order_has_sync_all(c->queue)
+             ? 0
+             : kin_queue_resync(c->queue);
 }
 
 static int bookmark(void *ctx, kin_str version) {

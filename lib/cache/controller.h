@@ -65,7 +65,6 @@ struct kin_controller {
   kin__replacement replacement;
   bool has_replacement; /* the replacement has content to be freed */
   kin_cursor sync;
-  bool has_sync_all;   /* a resync of everything is queued or running */
   bool is_resyncing;   /* a resync by key is running */
   uintptr_t resync;    /* the place in the known keys, which are the store's */
   uint32_t resync_end; /* of this resync or of `sync`: later slots were added

@@ -139,7 +139,6 @@ static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
 
 static int call_process(kin_controller *c, kin_queue_process_cb process,
                         kin_queue *queue, kin_queue_item *item) {
-  bool is_sync_all = item->deltas.items[0].type == KIN_DELTA_SYNC_ALL;
   c->was_called = true;
   note_key(c, &item->deltas);
   uint64_t start_ns = begin_call(c);
@@ -149,7 +148,6 @@ static int call_process(kin_controller *c, kin_queue_process_cb process,
     item->requeue = true;
   }
   c->was_put_back = item->requeue;
-  c->has_sync_all &= !is_sync_all || item->requeue;
   return err;
 }
 
@@ -347,7 +345,6 @@ static bool sync_step(kin_controller *c) {
       return true;
     }
     if (!has_more) {
-      c->has_sync_all = false;
       return end_whole(c, 0);
     }
   }

@@ -184,10 +184,22 @@ static int in_order_replace(kin_queue *queue, const kin_object *const *objects,
   return err;
 }
 
+bool kin__in_order_has_sync_all(const kin_queue *queue) {
+  return queue->ops == &kin__in_order_ops && queue->as.in_order.syncs > 0;
+}
+
+/* client-go takes any number of SYNC_ALL. Here a full queue takes no second one,
+ * so it does not grow without end. */
 static int in_order_resync(kin_queue *queue) {
-  return queue->known.get != NULL
-             ? kin__in_order_sync_known(queue)
-             : append_payload(queue, KIN_DELTA_SYNC_ALL, NULL);
+  if (queue->known.get != NULL) {
+    return kin__in_order_sync_known(queue);
+  }
+  if (kin__in_order_has_sync_all(queue) && kin_queue_is_full(queue)) {
+    return 0;
+  }
+  int err = append_payload(queue, KIN_DELTA_SYNC_ALL, NULL);
+  queue->as.in_order.syncs += err == 0 ? 1 : 0;
+  return err;
 }
 
 static int in_order_bookmark(kin_queue *queue, kin_str version) {
@@ -340,7 +352,9 @@ static int in_order_begin(kin_queue *queue, bool is_batch, size_t *count) {
 static void in_order_end(kin_queue *queue, bool requeue) {
   kin__in_order *q = &queue->as.in_order;
   for (; !requeue && q->in_flight > 0; q->in_flight--) {
-    record_finish(queue, kin__chunkq_peek(&q->records));
+    kin__record *record = kin__chunkq_peek(&q->records);
+    q->syncs -= record->type == KIN_DELTA_SYNC_ALL ? 1 : 0;
+    record_finish(queue, record);
     kin__chunkq_pop(&q->records);
     queue->initial -= queue->initial > 0 ? 1 : 0;
   }
@@ -354,6 +368,7 @@ bool kin__in_order_take_whole(kin_queue *queue, kin__whole *whole) {
                          record->type != KIN_DELTA_SYNC_ALL)) {
     return false;
   }
+  q->syncs -= record->type == KIN_DELTA_SYNC_ALL ? 1 : 0;
   kin__queue_view_record(&whole->delta, record);
   whole->payload = record->of.payload;
   kin__chunkq_pop(&q->records);

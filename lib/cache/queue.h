@@ -44,6 +44,7 @@ typedef struct kin__batch_key {
 typedef struct kin__in_order {
   kin__chunkq records;
   size_t in_flight; /* the first records, which are being processed */
+  size_t syncs;     /* records of SYNC_ALL */
   uint32_t batch_limit;
   kin__batch_key *seen; /* an open hash table; NULL before the first batch */
   uint32_t seen_mask;
@@ -210,6 +211,9 @@ int kin__in_order_sync_known(kin_queue *queue);
 int kin__in_order_append(kin_queue *queue, const kin__record *record);
 /* Removes all records after `end`, a place that kin__chunkq_end gave. */
 void kin__in_order_rewind(kin_queue *queue, kin__chunkq_cursor end);
+/* Whether the queue is in order and has a SYNC_ALL, which does for a resync that
+ * is due by now, too. */
+bool kin__in_order_has_sync_all(const kin_queue *queue);
 /* The first record that is not being processed. */
 kin__chunkq_cursor kin__in_order_begin(const kin_queue *queue);
 /* `record` must be of a type with a key. */

@@ -5,6 +5,7 @@
 
 #include "base/first_size.h"
 #include "base/sized.h"
+#include "cache/queue.h"
 
 /* The reflector stores for stores and queues of this library. */
 
@@ -59,8 +60,10 @@ static int queue_replace(void *ctx, const kin_object *const *objects,
   return kin_queue_replace(ctx, objects, count, version);
 }
 
+/* If the program pops more slowly than resyncs fall due, they must not pile
+ * up. */
 static int queue_resync(void *ctx) {
-  return kin_queue_resync(ctx);
+  return kin__in_order_has_sync_all(ctx) ? 0 : kin_queue_resync(ctx);
 }
 
 static int queue_bookmark(void *ctx, kin_str version) {

@@ -190,6 +190,28 @@ static void test_into_a_transforming_queue(void **state) {
   queue_rig_close(&q);
 }
 
+/* Nobody pops for an hour, and then each resync is processed. */
+static void test_resyncs_do_not_pile_up(void **state) {
+  (void)state;
+  queue_rig q;
+  queue_rig_open_simple(&q, RIG_IN_ORDER, NULL);
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  f.store = queue_target(q.queue);
+  f.options.resync_ms = 1000;
+  assert_int_equal(reflector_rig_open(&f), 0);
+  hand_source_list(&f.source, "a@1", "5");
+  pass(&f, 3600000);
+  queue_rig_drain(&q, "R*(a@1)#5 | S*");
+  for (int i = 0; i < 3; i++) {
+    pass(&f, 1000);
+    queue_rig_drain(&q, "S*");
+  }
+  f.source.log[0] = 0;
+  reflector_rig_finish(&f);
+  queue_rig_close(&q);
+}
+
 /* client-go TestReflectorResourceVersionUpdate; RF-16, RW-09, RW-11, TD-03: a
  * store that wants it is told the version after each event and bookmark; one
  * that does not care leaves the functions out. */
@@ -535,6 +557,7 @@ int main(void) {
       cmocka_unit_test(test_into_queues),
       cmocka_unit_test(test_queue_that_the_program_writes_to),
       cmocka_unit_test(test_into_a_transforming_queue),
+      cmocka_unit_test(test_resyncs_do_not_pile_up),
       cmocka_unit_test(test_version_updates),
       cmocka_unit_test(test_unordered_versions),
       cmocka_unit_test(test_full_store),

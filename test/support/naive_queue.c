@@ -152,9 +152,10 @@ void naive_queue_remove(naive_queue *q, char type, const char *key,
   populate(q);
 }
 
-static bool has_whole_list(const naive_queue *q) {
+/* A whole list (R), or a resync of everything (S). */
+static bool has_whole(const naive_queue *q, char type) {
   for (size_t i = 0; i < q->count; i++) {
-    if (q->changes[i].type == '*' && q->changes[i].what[0] == 'R') {
+    if (q->changes[i].type == '*' && q->changes[i].what[0] == type) {
       return true;
     }
   }
@@ -162,7 +163,7 @@ static bool has_whole_list(const naive_queue *q) {
 }
 
 void naive_queue_restore(naive_queue *q, const char *key, const char *object) {
-  if (!is_queued(q, key) && !has_whole_list(q)) {
+  if (!is_queued(q, key) && !has_whole(q, 'R')) {
     append(q, change('A', key, object));
   }
   populate(q);
@@ -170,7 +171,10 @@ void naive_queue_restore(naive_queue *q, const char *key, const char *object) {
 
 void naive_queue_resync(naive_queue *q) {
   if (q->kind == RIG_IN_ORDER && !q->has_known) {
-    push(q, change('*', "", "S*"));
+    bool is_full = q->count >= 2 * q->batch_limit; /* kin_queue_is_full */
+    if (!is_full || !has_whole(q, 'S')) {
+      push(q, change('*', "", "S*"));
+    }
     return;
   }
   bool was_queued[RIG_MAX_KNOWN];

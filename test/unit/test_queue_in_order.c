@@ -377,6 +377,22 @@ static void test_queue_in_order_resync_atomic(void **state) {
   CHECK(cases);
 }
 
+/* A resync of everything that is queued does for others, too, once the queue is
+ * full. */
+static void test_queue_in_order_full_resync(void **state) {
+  (void)state;
+  queue_rig rig;
+  queue_rig_init(&rig);
+  rig.options.pending_limit = 3;
+  queue_rig_open(&rig, RIG_IN_ORDER);
+  queue_rig_do(&rig, "A:a@1 S S S S");
+  assert_int_equal(kin_queue_count(rig.queue), 3);
+  queue_rig_drain(&rig, "A:a@1 | S* | S*");
+  queue_rig_do(&rig, "A:a@1 A:a@2 A:a@3 S S A:a@4");
+  queue_rig_drain(&rig, "A:a@1 | A:a@2 | A:a@3 | S* | A:a@4");
+  queue_rig_close(&rig);
+}
+
 /* QF-13: bookmarks are ignored unless they are asked for. */
 static void test_queue_in_order_bookmarks_are_optional(void **state) {
   (void)state;
@@ -443,6 +459,7 @@ int main(void) {
       cmocka_unit_test(test_queue_in_order_replace_atomic),
       cmocka_unit_test(test_queue_in_order_replace_atomic_pop),
       cmocka_unit_test(test_queue_in_order_resync_atomic),
+      cmocka_unit_test(test_queue_in_order_full_resync),
       cmocka_unit_test(test_queue_in_order_bookmarks_are_optional),
       cmocka_unit_test(test_queue_in_order_is_full),
   };
