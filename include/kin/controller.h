@@ -117,7 +117,7 @@ typedef struct kin_controller_options {
   /** Second way: handlers, copied; NULL: the controller only keeps the store.
    * The handlers may not call the controller's queue, see kin_controller_queue.
    * No item is lost for lack of memory. A listed object on which `transform`
-   * fails is reported and left out, or keeps its stored state. */
+   * fails is reported and left out, or keeps its last state. */
   const kin_process_handlers *handlers;
   kin_controller_queue_kind queue_kind;
   kin_transform_cb transform; /**< as in kin_queue_options; NULL: none */

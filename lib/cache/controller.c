@@ -100,16 +100,32 @@ static int put_in_list(kin_controller *c, const kin_object *object,
              : kin__queue_add_to_list(c->queue, c->list, object, is_ready);
 }
 
-/* If the transform fails, the stored state of the same object stays. */
+/* The newest state of the key that a delta queue or the store has, or NULL. */
+static const kin_object *newest_of(const kin_controller *c, kin_str key) {
+  kin__deltas queued;
+  if (!kin__delta_fifo_find(&c->queue->as.keyed.fifo, key, &queued)) {
+    return kin_store_get(&c->store, key);
+  }
+  const kin__delta *newest = &queued.items[queued.count - 1];
+  return newest->type != KIN_DELTA_DELETED ? newest->object : NULL;
+}
+
+/* If the transform fails, the last state of the same object stays. In order,
+ * that is the stored one when the list's turn comes. */
 static int add_to_list(void *ctx, const kin_object *object) {
   kin_controller *c = ctx;
-  const kin_object *stored = kin_store_get(&c->store, kin_object_key(object));
-  int err = put_in_list(c, object, stored == object);
-  if (err == 0 || err == KIN_ENOMEM || stored == NULL ||
-      !kin__str_equal(kin_object_uid(stored), kin_object_uid(object))) {
+  kin_str key = kin_object_key(object);
+  int err = put_in_list(c, object, kin_store_get(&c->store, key) == object);
+  if (err == 0 || err == KIN_ENOMEM) {
     return err;
   }
-  int kept_err = put_in_list(c, stored, true);
+  if (!is_delta(c)) {
+    kin__payload_refuse(c->list, object);
+    return err;
+  }
+  const kin_object *last = newest_of(c, key);
+  int kept_err =
+      kin__controller_is_same(last, object) ? put_in_list(c, last, true) : 0;
   return kept_err != 0 ? kept_err : err;
 }
 

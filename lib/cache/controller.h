@@ -9,6 +9,7 @@
 #include <kin/reflector.h>
 
 #include "base/sched.h"
+#include "base/str.h"
 #include "base/timers.h"
 #include "client/host.h"
 #include "cache/public_reflector.h"
@@ -92,6 +93,13 @@ int kin__controller_open(kin_controller **out, kin__host *host,
 
 /* Prepares tasks, timers and the handlers with a clock. */
 void kin__controller_loop_init(kin_controller *controller);
+
+/* Whether `last`, which may be NULL, is a state of the same object. */
+static inline bool kin__controller_is_same(const kin_object *last,
+                                           const kin_object *object) {
+  return last != NULL &&
+         kin__str_equal(kin_object_uid(last), kin_object_uid(object));
+}
 
 /* There may be work: schedules the task. */
 void kin__controller_wake(kin_controller *controller);

@@ -4,6 +4,7 @@
 #include <kin/error.h>
 
 #include "base/log.h"
+#include "object/object.h"
 #include "cache/process.h"
 #include "cache/controller.h"
 
@@ -192,9 +193,9 @@ static bool take_whole(kin_controller *c) {
   } else {
     c->phase = KIN__CONTROLLER_REPLACING;
     c->has_replacement = true;
-    kin__replacement_begin(&c->replacement, &c->store, delta->objects,
-                           delta->object_count, delta->resource_version,
-                           c->whole.is_initial);
+    kin__replacement_begin(&c->replacement, &c->store,
+                           c->whole.payload->objects, delta->object_count,
+                           delta->resource_version, c->whole.is_initial);
   }
   return true;
 }
@@ -311,9 +312,29 @@ static bool end_whole(kin_controller *c, int err) {
   return true;
 }
 
+/* The transform failed on a listed object: what the store has of it now stays.
+ * Returns whether there was such an object. */
+static bool keep_stored(kin_controller *c) {
+  kin__payload *list = c->whole.payload;
+  const kin_object *object = kin__payload_take_refused(list);
+  if (object == NULL) {
+    return false;
+  }
+  const kin_object *stored = kin_store_get(&c->store, kin_object_key(object));
+  if (kin__controller_is_same(stored, object)) {
+    list->objects[list->count++] = kin__object_ref(stored);
+    c->replacement.count = list->count;
+  }
+  kin__object_unref(object);
+  return true;
+}
+
 static bool replace_step(kin_controller *c) {
   kin__slice slice = begin_slice(c);
   while (kin__slice_next(&slice)) {
+    if (keep_stored(c)) {
+      continue;
+    }
     c->queue->is_processing = true; /* as inside a pop */
     int more = kin__replacement_step(&c->replacement, 1, &c->timed);
     c->queue->is_processing = false;

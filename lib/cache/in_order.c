@@ -31,12 +31,29 @@ static void record_finish(const kin_queue *queue, kin__record *record) {
   }
 }
 
+/* The version is behind the array. */
+static const kin_object **end_of(kin__payload *payload) {
+  return (const kin_object **)(void *)payload->version;
+}
+
+void kin__payload_refuse(kin__payload *list, const kin_object *object) {
+  list->refused++;
+  *(end_of(list) - list->refused) = kin__object_ref(object);
+}
+
+const kin_object *kin__payload_take_refused(kin__payload *list) {
+  return list->refused > 0 ? *(end_of(list) - list->refused--) : NULL;
+}
+
 bool kin__payload_free_step(kin__payload *payload,
                             const kin_allocator *allocator, size_t count) {
   for (; count > 0 && payload->count > 0; count--) {
     kin__object_unref(payload->objects[--payload->count]);
   }
-  if (payload->count > 0) {
+  for (; count > 0 && payload->refused > 0; count--) {
+    kin__object_unref(kin__payload_take_refused(payload));
+  }
+  if (payload->count + payload->refused > 0) {
     return true;
   }
   kin__free(allocator, payload);
@@ -96,6 +113,7 @@ kin__payload *kin__in_order_payload(const kin_queue *queue, kin_str version,
       kin__malloc(queue->allocator, fixed + count * sizeof(kin_object *));
   if (payload != NULL) {
     payload->count = 0;
+    payload->refused = 0;
     payload->version = (char *)(payload->objects + count);
     payload->version_length = version.length;
     if (version.length > 0) {

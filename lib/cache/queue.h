@@ -16,9 +16,15 @@
  * kin__delta_fifo, in_order.c on a chunk queue of records. */
 
 /* The data of REPLACED_ALL and BOOKMARK in an in-order queue, in place of an
- * object. One block. */
+ * object. One block.
+ *
+ * `refused` are listed objects on which the transform failed, from the end of
+ * the array: which state of theirs stays is known only when all changes before
+ * the list have been processed. Together there are no more than `objects` has
+ * room for. */
 typedef struct kin__payload {
   size_t count;
+  size_t refused;
   char *version; /* NUL-terminated, in this block */
   size_t version_length;
   const kin_object *objects[]; /* one reference each */
@@ -250,6 +256,10 @@ int kin__queue_begin_list(kin_queue *queue, size_t count, kin_str version,
 /* At most `count` calls. `is_ready`: the object is transformed already. */
 int kin__queue_add_to_list(kin_queue *queue, kin__payload *list,
                            const kin_object *object, bool is_ready);
+/* The transform failed on the object: it is kept apart, as one of the calls. */
+void kin__payload_refuse(kin__payload *list, const kin_object *object);
+/* Takes a refused object out, with its reference. NULL: none is left. */
+const kin_object *kin__payload_take_refused(kin__payload *list);
 /* The queue takes the list over. */
 int kin__queue_end_list(kin_queue *queue, kin__payload *list);
 
