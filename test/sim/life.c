@@ -16,6 +16,11 @@
  * s after the ten minutes it may last; then comes a backoff of up to a minute,
  * and another after a request that was refused just before the calm. */
 #define CALM_MS (15u * 60u * 1000u)
+/* The same if all watches have been broken off. (After a restore a watch may
+ * still be silent until its version comes again.) */
+#define SOON_MS (3u * 60u * 1000u)
+#define NS_PER_MS UINT64_C(1000000)
+#define SHORT_TIMEOUT_NS (2000 * NS_PER_MS)
 
 /* --- Weather -------------------------------------------------------------- */
 
@@ -123,7 +128,8 @@ static void restore(sim_world *w) {
       w->options.mutation == SIM_MUTATE_EARLY_RELISTED) {
     return; /* lists cannot be compared after it */
   }
-  if (w->api.length == 0 || w->memory.fail_at != 0 || !sim_is_quiet(w) ||
+  bool is_memory_short = w->memory.fail_at != 0 || w->memory.permille != 0;
+  if (w->api.length == 0 || is_memory_short || !sim_is_quiet(w) ||
       is_anything_staged(w)) {
     return;
   }
@@ -187,6 +193,13 @@ static void change_clock(sim_world *w) {
   sim_say(&w->trace, "wall clock jumps by %" PRId64 " ms", jump);
 }
 
+/* Some allocations fail, others do not; and so do the next requests. */
+static void make_memory_scarce(sim_world *w) {
+  w->memory.permille = 1 + (unsigned)sim_below(w, 60);
+  w->script.fail_start = (int)sim_below(w, 10);
+  sim_say(&w->trace, "memory is scarce: %u of 1000", w->memory.permille);
+}
+
 static void run_out_of_memory(sim_world *w) {
   fail_alloc *memory = &w->memory;
   memory->fail_at = atomic_load(&memory->calls) + 1 + (size_t)sim_below(w, 30);
@@ -195,9 +208,18 @@ static void run_out_of_memory(sim_world *w) {
           memory->keeps_failing ? " for good" : "");
 }
 
+/* A callback of the program takes long. Then all timers are late at once. */
+static void block_loop(sim_world *w) {
+  uint64_t ms = 1 + sim_below(w, 10000);
+  w->script.now_ns += ms * NS_PER_MS;
+  sim_say(&w->trace, "the loop is blocked for %" PRIu64 " ms", ms);
+}
+
 static void give_memory_back(sim_world *w) {
   w->memory.fail_at = 0;
   w->memory.keeps_failing = false;
+  w->memory.permille = 0;
+  w->script.fail_start = 0;
 }
 
 static void use_handlers(sim_world *w) {
@@ -214,7 +236,7 @@ static void use_handlers(sim_world *w) {
 }
 
 static void act(sim_world *w) {
-  uint64_t what = sim_below(w, 44);
+  uint64_t what = sim_below(w, 46);
   if (what < 16) {
     write_some(w);
   } else if (what < 20) {
@@ -231,18 +253,49 @@ static void act(sim_world *w) {
     sim_actor_meddle(&w->actors[sim_below(w, SIM_ACTORS)]);
   } else if (what < 35) {
     change_clock(w);
-  } else if (what < 36 && sim_chance(w, 50)) {
-    run_out_of_memory(w);
+  } else if (what < 36) {
+    if (sim_chance(w, 50)) {
+      run_out_of_memory(w);
+    } else {
+      make_memory_scarce(w);
+    }
   } else if (what < 38) {
     give_memory_back(w);
   } else if (what < 40) {
     sim_pass(w, sim_below(w, 30000));
+  } else if (what < 42) {
+    block_loop(w);
   } else {
     sim_wait_for_version(&w->actors[sim_below(w, SIM_ACTORS)]);
   }
 }
 
 /* --- Beginning and end ---------------------------------------------------- */
+
+/* The client's own limits. In a large world a list may have thousands of
+ * pages. */
+static void limit_requests(sim_world *w) {
+  kin__sched *sched = &w->script.sched;
+  kin__timers *timers = &w->script.timers;
+  uint32_t places = 1 + (uint32_t)sim_below(w, 3);
+  w->list_turn_ms = 1000 + sim_below(w, 4001);
+  kin__gate_init(&w->lists, sched, timers, places, w->list_turn_ms);
+  w->script.env.lists = sim_chance(w, 70) ? &w->lists : NULL;
+  if (w->options.mutation == SIM_MUTATE_NO_TURNS) {
+    w->script.env.lists = &w->lists;
+    w->lists.limit = 1;
+  }
+  uint32_t qps_milli = 1000 + (uint32_t)sim_below(w, 20000);
+  uint32_t burst = 1 + (uint32_t)sim_below(w, 4);
+  kin__limiter_init(&w->limiter, sched, timers, qps_milli, burst);
+  bool is_limited = sim_chance(w, 40) && !w->is_large;
+  w->script.env.limiter = is_limited ? &w->limiter : NULL;
+}
+
+static void lift_rate(sim_world *w) {
+  kin__bucket_init(&w->limiter.bucket, KIN__BUCKET_MAX_QPS_MILLI,
+                   KIN__BUCKET_MAX_BURST, w->script.now_ns);
+}
 
 static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   memset(w, 0, sizeof *w);
@@ -254,13 +307,8 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   script_env_init(&w->script, &w->memory.allocator);
   w->script.random.state = kin__random_next(&w->random);
   w->script.env.stream_refused = &w->stream_refused;
-  kin__gate_init(&w->lists, &w->script.sched, &w->script.timers,
-                 1 + (uint32_t)sim_below(w, 3), SIM_LIST_TURN_MS);
-  w->script.env.lists = sim_chance(w, 70) ? &w->lists : NULL;
-  if (options->mutation == SIM_MUTATE_NO_TURNS) {
-    w->script.env.lists = &w->lists;
-    w->lists.limit = 1;
-  }
+  w->is_large = seed % LARGE_EVERY == 0;
+  limit_requests(w);
   if (sim_chance(w, 60)) { /* worlds are smaller than a step otherwise */
     w->script.sched.max_pieces = 1 + (uint32_t)sim_below(w, 4);
   }
@@ -274,10 +322,12 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
     w->object_bytes.max = 5000 + sim_below(w, 60000);
   }
   w->trace.now_ns = &w->script.now_ns;
-  w->is_large = seed % LARGE_EVERY == 0;
   api_init(&w->api, &w->random, &w->trace, w->is_large ? API_CROWD : API_PODS);
   sim_net_init(&w->net, &w->script, &w->api, &w->random, &w->trace);
   w->net.weather.has_probe = sim_chance(w, 50);
+  if (sim_chance(w, 30)) {
+    w->net.response_timeout_ns = SHORT_TIMEOUT_NS;
+  }
   w->net.honours_limit = sim_chance(w, 30);
   w->net.gone_is_a_status = sim_chance(w, 50);
   w->net.items_have_kind = sim_chance(w, 30);
@@ -312,6 +362,7 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
 /* What is bounded in time, and so has to begin in the calm. */
 static void be_mistreated(sim_world *w) {
   w->net.is_prompt = true;
+  lift_rate(w);
   if (!w->trace.has_failed && sim_chance(w, 50)) {
     sim_check_neighbours(w);
   }
@@ -332,6 +383,15 @@ static void lift_bounds(sim_world *w) {
   }
 }
 
+/* Nothing is left that only the end of an old watch would repair. */
+static void check_soon(sim_world *w) {
+  lift_rate(w);
+  sim_net_break_all(&w->net);
+  sim_pass(w, SOON_MS);
+  sim_check_truth(w);
+  sim_check_waits(w);
+}
+
 static void be_calm(sim_world *w) {
   sim_say(&w->trace, "calm");
   w->is_calm = true;
@@ -344,6 +404,9 @@ static void be_calm(sim_world *w) {
   }
   sim_net_set_absent(&w->net, false, false);
   sim_net_set_absent(&w->net, true, false);
+  if (sim_chance(w, 50) && w->api.restores == 0) {
+    check_soon(w);
+  }
   sim_pass(w, CALM_MS);
   sim_check_truth(w);
   sim_check_waits(w);

@@ -41,8 +41,7 @@ static uint64_t stated_ms(const sim_world *w) {
     return RECOVERY_MS;
   }
   unsigned scopes = count_scopes(w, true) + count_scopes(w, false);
-  return (scopes / w->lists.limit + 1) * (uint64_t)SIM_LIST_TURN_MS +
-         RECOVERY_MS;
+  return (scopes / w->lists.limit + 1) * w->list_turn_ms + RECOVERY_MS;
 }
 
 /* --- Writes and restarts -------------------------------------------------- */

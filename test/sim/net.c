@@ -8,9 +8,7 @@
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
-/* The transport's: between two reads of a response, and until a silent watch
- * has been probed in vain. */
-#define RESPONSE_TIMEOUT (30 * SECOND)
+/* Until a silent watch has been probed in vain. */
 #define PROBE_TIMEOUT (40 * SECOND)
 /* Requests, next pages apart, that the world's informers may begin in one
  * second: each has at most three scopes, and a scope may fall back twice. */
@@ -40,6 +38,7 @@ void sim_net_init(sim_net *net, script_env *script, api *server,
                    .api = server,
                    .random = random,
                    .trace = trace,
+                   .response_timeout_ns = 30 * SECOND,
                    .weather = {.latency_us = 5000}};
 }
 
@@ -78,7 +77,7 @@ static bool is_open_watch(const sim_conn *conn) {
 
 static void set_silence(sim_net *net, sim_conn *conn) {
   if (!is_open_watch(conn)) {
-    conn->silence_ns = now_ns(net) + RESPONSE_TIMEOUT;
+    conn->silence_ns = now_ns(net) + net->response_timeout_ns;
   } else {
     conn->silence_ns =
         net->weather.has_probe ? now_ns(net) + PROBE_TIMEOUT : UINT64_MAX;

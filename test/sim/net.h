@@ -110,6 +110,7 @@ typedef struct sim_net {
   bool is_absent[2];     /* pods; nodes: the server does not know them */
   bool is_prompt;        /* a stream's list ends as soon as it is sent */
   bool is_down;          /* nobody listens: every connection is refused */
+  uint64_t response_timeout_ns; /* the transport's: between two reads */
   sim_sickness sickness[SIM_PATHS];
   sim_conn conns[SCRIPT_MAX_REQUESTS];
   uint64_t last_id;

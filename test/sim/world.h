@@ -9,6 +9,7 @@
 #include <kin/informer.h>
 
 #include "base/gate.h"
+#include "base/limiter.h"
 #include "sim/api.h"
 #include "sim/fold.h"
 #include "sim/net.h"
@@ -27,7 +28,6 @@
 #define SIM_INDICES 4
 #define SIM_WAITS 64
 #define SIM_POOL 16
-#define SIM_LIST_TURN_MS 5000u /* of a list, while others wait for it */
 
 /* What the self-test spoils, to see that an oracle notices. */
 typedef enum sim_mutation {
@@ -150,6 +150,8 @@ struct sim_world {
   kin__pool_work *pool[SIM_POOL]; /* begun on other threads, and not done */
   unsigned pool_count;
   kin__gate lists; /* through which they make their lists, in some worlds */
+  uint64_t list_turn_ms; /* of a list, while others wait for it */
+  kin__limiter limiter;  /* of their requests, in some worlds */
   api api;
   sim_net net;
   sim_actor actors[SIM_ACTORS];

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
+
 #define LIVE UINT64_C(0x6b696e616c697665)
 #define DEAD UINT64_C(0x6b696e6465616421)
 
@@ -35,10 +37,19 @@ static header *header_of(void *ptr) {
   return h;
 }
 
+/* The same calls each time, so that a run can be repeated. */
+static bool is_unlucky(const fail_alloc *fail, size_t call) {
+  kin__random random = {.state = call};
+  return fail->permille > 0 &&
+         kin__random_below(&random, 1000) < fail->permille;
+}
+
 static bool must_fail(fail_alloc *fail) {
   size_t call = atomic_fetch_add(&fail->calls, 1) + 1;
-  if (fail->fail_at == 0 || call < fail->fail_at ||
-      (call > fail->fail_at && !fail->keeps_failing)) {
+  bool is_its_turn =
+      fail->fail_at != 0 &&
+      (fail->keeps_failing ? call >= fail->fail_at : call == fail->fail_at);
+  if (!is_its_turn && !is_unlucky(fail, call)) {
     return false;
   }
   atomic_fetch_add(&fail->failures, 1);

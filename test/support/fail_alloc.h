@@ -21,6 +21,7 @@ typedef struct fail_alloc {
   atomic_size_t calls;     /* of malloc and realloc so far */
   size_t fail_at;          /* the call that fails, from 1; 0: none */
   bool keeps_failing;      /* and all calls after it */
+  unsigned permille;       /* of all calls fail, in no order; 0: none */
   atomic_size_t live_blocks;
   atomic_size_t live_bytes;
   atomic_size_t peak_bytes;
