@@ -343,7 +343,9 @@ KIN_EXTERN int kin_work_queue_follow(kin_work_queue *queue,
 typedef struct kin_work_queue_metrics {
   size_t size; /**< set by the INIT macro */
 
-  uint64_t depth;      /**< keys that are queued */
+  /** Keys that are queued, and keys that were added again while they are worked
+   * on: these count here before kin_work_queue_get can give them. */
+  uint64_t depth;
   uint64_t waiting;    /**< keys that wait for their time */
   uint64_t processing; /**< keys that are worked on */
   uint64_t keys;       /**< keys in memory: of the three above, each once */

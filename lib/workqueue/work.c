@@ -84,6 +84,7 @@ static void make_dirty(kin__work *work, kin__work_entry *e) {
   e->is_dirty = true;
   e->added_ns = work->now_ns;
   work->metrics.adds++;
+  work->metrics.depth++;
   if (!e->head.is_held) {
     kin__ready_push(&work->ready, e->priority, &e->link);
   }
@@ -202,6 +203,7 @@ int kin__work_get(kin__work *work, const kin_work_item **item) {
   kin__work_entry *e = KIN__CONTAINER_OF(first, kin__work_entry, link);
   kin__ready_remove(&work->ready, e->priority, &e->link);
   e->is_dirty = false;
+  work->metrics.depth--;
   e->head.is_held = true;
   kin__histogram_add(&work->metrics.queue_us, us_since(work, e->added_ns), 1);
   kin__work_record *record = kin__slots_at(&work->records, record_id);
@@ -281,7 +283,6 @@ void kin__work_done_after(kin__work *work, kin__work_record *record,
 void kin__work_read_metrics(const kin__work *work,
                             kin_work_queue_metrics *metrics) {
   *metrics = work->metrics;
-  metrics->depth = work->ready.count;
   metrics->waiting = work->waiting_count;
   metrics->processing = work->records.live;
   metrics->keys = kin__key_table_count(&work->table);

@@ -58,7 +58,7 @@ typedef struct kin__work {
   uint64_t started_us; /* the sum over `processing`, modulo 2^64 */
   uint64_t now_ns;     /* set before each call below */
   bool is_shut_down;
-  kin_work_queue_metrics metrics; /* the counters and histograms */
+  kin_work_queue_metrics metrics; /* what is not computed when read */
 } kin__work;
 
 /* Allocates nothing. The allocator must outlive the work. Takes the limiter. */

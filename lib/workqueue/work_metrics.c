@@ -18,6 +18,7 @@ static void read_metrics(const kin_work_queue *queue,
                          kin_work_queue_metrics *metrics) {
   if (kin__work_queue_is_closing(queue)) {
     *metrics = queue->work.metrics;
+    metrics->depth = 0;
     return;
   }
   /* The time of the copy is now; the work is only read. */
@@ -49,7 +50,7 @@ typedef struct number {
 #define AT(member) offsetof(kin_work_queue_metrics, member)
 
 static const number numbers[] = {
-    {"depth", "gauge", "Keys that are queued.", AT(depth), false},
+    {"depth", "gauge", "Keys that are to be worked on.", AT(depth), false},
     {"adds_total", "counter", "Keys that were queued.", AT(adds), false},
     {"retries_total", "counter", "Adds with a delay or a rate limit.",
      AT(retries), false},

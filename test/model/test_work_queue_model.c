@@ -304,13 +304,15 @@ static void operate(void) {
 
 static void compare(void) {
   uint64_t depth = 0;
+  uint64_t count = 0;
   uint64_t waiting = 0;
   uint64_t processing = 0;
   uint64_t live = 0;
   uint64_t next_ms = NOT_WAITING;
   for (size_t k = 0; k < KEYS; k++) {
     const naive_key *key = &keys[k];
-    depth += key->is_dirty && key->item == NULL;
+    depth += key->is_dirty;
+    count += key->is_dirty && key->item == NULL;
     waiting += key->due_ms != NOT_WAITING;
     processing += key->item != NULL;
     live += key->is_dirty || key->due_ms != NOT_WAITING || key->item != NULL;
@@ -320,7 +322,7 @@ static void compare(void) {
   kin_work_queue_metrics m = KIN_WORK_QUEUE_METRICS_INIT;
   assert_int_equal(kin_work_queue_get_metrics(queue, &m), 0);
   assert_int_equal(m.depth, depth);
-  assert_int_equal(kin_work_queue_count(queue), depth);
+  assert_int_equal(kin_work_queue_count(queue), count);
   assert_int_equal(m.waiting, waiting);
   assert_int_equal(m.processing, processing);
   assert_int_equal(m.keys, live);
@@ -329,7 +331,7 @@ static void compare(void) {
   assert_int_equal(m.done, expected.done);
   assert_int_equal(m.failed, expected.failed);
   assert_int_equal(kin_work_queue_is_drained(queue),
-                   is_shut_down && depth + processing == 0);
+                   is_shut_down && count + processing == 0);
   uint64_t next_ns;
   assert_int_equal(kin_work_queue_advance(queue, 0, &next_ns), 0);
   assert_true(next_ns ==
