@@ -30,9 +30,10 @@ extern "C" {
  * requested with the token alone; they are of the version of the first.
  *
  * A page is requested again, up to 10 times in a row, if nothing of it has
- * come. The server must have put the request off (429 or 5xx with Retry-After),
- * or the connection must have broken (then a second later). Every other failure
- * ends the list, after the items that came before it have been given. */
+ * come. The server must have put the request off (429 or 5xx with the header
+ * Retry-After), or the connection must have broken (then a second later). Every
+ * other failure ends the list, after the items that came before it have been
+ * given. */
 typedef struct kin_pager kin_pager;
 
 /** Takes an item; an event callback. `item` is valid during the call; keep it

@@ -382,6 +382,7 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
                      kin__or_default(error->reason, ""),
                      kin__or_default(error->message, ""));
     kin__failure_from_status(failure, &status, retry_after_s, what);
+    failure->is_put_off = kin__is_put_off(failure->status, retry_after_s);
   } else {
     kin__failure_from_code(failure, error->code, what, "");
     size_t length = strlen(failure->message);

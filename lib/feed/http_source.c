@@ -110,6 +110,8 @@ static void read_error_response(const kin__http_source *source,
   }
   kin__status_default_code(&status, source->http_status);
   kin__failure_from_status(failure, &status, source->retry_after_s, what);
+  failure->is_put_off =
+      kin__is_put_off(source->http_status, source->retry_after_s);
 }
 
 /* The body has no end, or cannot be read: the feed breaks the request. */

@@ -6,6 +6,10 @@
 
 #include "base/str.h"
 
+bool kin__is_put_off(int http_status, int64_t retry_after_s) {
+  return (http_status == 429 || http_status >= 500) && retry_after_s >= 0;
+}
+
 void kin__failure_from_exchange(kin__failure *failure,
                                 const kin__exchange_error *error) {
   *failure = (kin__failure){.code = error->code,

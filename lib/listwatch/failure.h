@@ -18,11 +18,16 @@ typedef struct kin__failure {
   int status; /* HTTP or Status code, or the code of its reason; 0: none */
   char reason[64];
   char message[640];
-  int64_t retry_after_s; /* -1: the server sent no Retry-After */
+  int64_t retry_after_s; /* of the head, else of the Status; -1: of neither */
   bool is_expired;       /* RE-06 */
   bool is_rv_too_large;  /* RE-07 */
   bool is_internal;      /* RE-06 */
+  bool is_put_off;       /* RR-01, see kin__is_put_off */
 } kin__failure;
+
+/* Whether a response's head puts the request off: 429 or 5xx with Retry-After
+ * (-1: without). A Status in the body has no say. */
+bool kin__is_put_off(int http_status, int64_t retry_after_s);
 
 /* For an exchange that broke. */
 void kin__failure_from_exchange(kin__failure *failure,

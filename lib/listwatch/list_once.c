@@ -97,9 +97,7 @@ static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
       listwatch->list.retries >= listwatch->options.list_once.max_retries) {
     return UINT64_MAX;
   }
-  bool is_put_off = (failure->status == 429 || failure->status >= 500) &&
-                    failure->retry_after_s >= 0;
-  if (is_put_off) {
+  if (failure->is_put_off) {
     return kin__listwatch_delay_at_least(0, failure->retry_after_s);
   }
   return is_reset(failure) ? RESET_RETRY_MS : UINT64_MAX;

@@ -287,12 +287,6 @@ static void wait_for_next(kin_request *request, uint64_t wait_ms) {
 
 /* --- The answer ----------------------------------------------------------- */
 
-/* RR-01. */
-static bool is_repeatable_status(const kin_request *request) {
-  return (request->http_status == 429 || request->http_status >= 500) &&
-         request->retry_after_s >= 0;
-}
-
 /* The answer has come; of an error's body perhaps only the first part: then the
  * exchange is dropped. */
 static void take_answer(kin_request *request) {
@@ -309,7 +303,7 @@ static void take_answer(kin_request *request) {
   if (!request->is_refusal) {
     request->failure = (kin__failure){.code = 0, .retry_after_s = -1};
     finish(request);
-  } else if (is_repeatable_status(request)) {
+  } else if (kin__is_put_off(request->http_status, request->retry_after_s)) {
     wait_for_next(request, (uint64_t)request->retry_after_s * 1000);
   } else {
     finish(request);

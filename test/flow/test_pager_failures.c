@@ -60,6 +60,37 @@ static void test_pager_failures_that_are_final(void **state) {
   }
 }
 
+#define PW_DETAILS(code, seconds)                                              \
+  "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":" code                 \
+  ",\"details\":{\"retryAfterSeconds\":" seconds "}}"
+
+/* RR-01: the response's head decides, whatever its Status says. client-go
+ * looks at the head only. */
+static void test_pager_head_decides(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    int64_t retry_after_s;
+    const char *body;
+    uint64_t retry_in_ms; /* UINT64_MAX: final */
+  } cases[] = {{500, -1, PW_DETAILS("500", "7"), UINT64_MAX},
+               {429, -1, PW_DETAILS("429", "7"), UINT64_MAX},
+               {403, 2, PW_DETAILS("429", "7"), UINT64_MAX},
+               {429, 2, PW_DETAILS("403", "7"), 2000},
+               {503, 3, PW_DETAILS("404", "7"), 3000},
+               {503, 0, PW_DETAILS("503", "7"), 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pager_world w;
+    pw_open(&w);
+    pw_refuse(&w, "/pods", cases[i].status, cases[i].retry_after_s,
+              cases[i].body);
+    bool is_final = cases[i].retry_in_ms == UINT64_MAX;
+    pw_expect(&w, is_final ? "end:ESTATUS//0 " : "! ");
+    assert_true(is_final || w.retry_in_ms == cases[i].retry_in_ms);
+    pw_finish(&w);
+  }
+}
+
 /* The count of retries is of one page in a row. */
 static void test_pager_retries_begin_again(void **state) {
   (void)state;
@@ -302,6 +333,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pager_is_put_off),
       cmocka_unit_test(test_pager_failures_that_are_final),
+      cmocka_unit_test(test_pager_head_decides),
       cmocka_unit_test(test_pager_retries_begin_again),
       cmocka_unit_test(test_pager_token_comes_again),
       cmocka_unit_test(test_pager_broken_connections),

@@ -294,6 +294,16 @@ static void test_pager_own_source(void **state) {
   pw_expect(&w, "b2@2 b3@3 b4@4 b5@5 c@6 ");
   hand_source_list_end(&source, "9", "tok");
   hand_source_expect(&source, "L=tok/2");
+  kin_feed_error busy = KIN_FEED_ERROR_INIT;
+  busy.status = 503;
+  busy.retry_after_s = 4; /* as the header of a response */
+  source.is_open = false;
+  assert_int_equal(kin_feed_fail(source.feed, &busy, false), 0);
+  run(&w);
+  pw_expect(&w, "! ");
+  assert_int_equal(w.retry_in_ms, 4000);
+  script_advance(&w.vh.script, 4000);
+  hand_source_expect(&source, "L=tok/2");
   hand_source_fail(&source, 503, "", false);
   pw_expect(&w, "end:ESTATUS/9/6+ ");
   pw_finish(&w);

@@ -162,15 +162,23 @@ void pw_respond_page(pager_world *w, const char *part, unsigned first,
   pw_respond(w, part, 200, pw_page(body, sizeof body, first, count, token));
 }
 
-void pw_put_off(pager_world *w, const char *part, int status,
-                int64_t retry_after_s) {
+void pw_refuse(pager_world *w, const char *part, int status,
+               int64_t retry_after_s, const char *body) {
   script_request *request = script_expect(&w->vh.script, part);
   kin__response_head head = {.status = status,
                              .content_type = {"application/json", 16},
                              .retry_after_s = retry_after_s,
                              .is_identity = true};
   request->callbacks->on_head(request->ctx, &head);
+  if (body[0] != '\0') {
+    script_body(&w->vh.script, part, body, strlen(body));
+  }
   script_request_end(request);
+}
+
+void pw_put_off(pager_world *w, const char *part, int status,
+                int64_t retry_after_s) {
+  pw_refuse(w, part, status, retry_after_s, "");
 }
 
 void pw_break(pager_world *w, int code) {

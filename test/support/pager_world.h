@@ -63,7 +63,10 @@ void pw_respond_page(pager_world *w, const char *part, unsigned first,
 #define PW_STATUS(code, reason)                                                \
   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"" reason           \
   "\",\"message\":\"because\",\"code\":" code "}"
-/* With a Retry-After field. */
+/* With a Retry-After field; -1: without. */
+void pw_refuse(pager_world *w, const char *part, int status,
+               int64_t retry_after_s, const char *body);
+/* The same without a body. */
 void pw_put_off(pager_world *w, const char *part, int status,
                 int64_t retry_after_s);
 void pw_break(pager_world *w, int code);
