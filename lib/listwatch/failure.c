@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/failure.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,12 @@
 
 bool kin__is_put_off(int http_status, int64_t retry_after_s) {
   return (http_status == 429 || http_status >= 500) && retry_after_s >= 0;
+}
+
+/* libuv's codes are the system's, negative. */
+bool kin__is_broken(int code) {
+  return code == KIN_EEOF || code == -ECONNRESET || code == -EPIPE ||
+         code == -ECONNABORTED;
 }
 
 void kin__failure_from_exchange(kin__failure *failure,

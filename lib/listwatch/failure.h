@@ -29,6 +29,10 @@ typedef struct kin__failure {
  * (-1: without). A Status in the body has no say. */
 bool kin__is_put_off(int http_status, int64_t retry_after_s);
 
+/* RR-02: whether the code is that of a connection that broke. The system gives
+ * ECONNABORTED where an administrator has cut the connection (ss -K). */
+bool kin__is_broken(int code);
+
 /* For an exchange that broke. */
 void kin__failure_from_exchange(kin__failure *failure,
                                 const kin__exchange_error *error);

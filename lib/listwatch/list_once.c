@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* A machine that lists once. Each page is applied like a whole list elsewhere;
@@ -82,11 +81,10 @@ static bool falls_back_to_full(kin__listwatch *listwatch,
   return true;
 }
 
-/* RR-02: libuv's codes are the system's, negative. */
+/* RR-02 */
 static bool is_reset(const kin__failure *failure) {
   return failure->status == 0 && failure->error_class == KIN_CLASS_CONNECT &&
-         (failure->code == KIN_EEOF || failure->code == -ECONNRESET ||
-          failure->code == -EPIPE);
+         kin__is_broken(failure->code);
 }
 
 /* RR-01, RR-02: a page without any answer yet may be requested again,

@@ -405,8 +405,7 @@ static bool is_repeatable_break(const kin_request *request, int code) {
   bool changes_nothing = request->verb == KIN_VERB_GET ||
                          request->verb == KIN_VERB_HEAD ||
                          request->verb == KIN_VERB_OPTIONS;
-  return changes_nothing && (code == KIN_EEOF || code == UV_ECONNRESET ||
-                             code == UV_EPIPE || code == UV_ECONNABORTED);
+  return changes_nothing && kin__is_broken(code);
 }
 
 static void on_end(void *ctx, const kin__exchange_error *error) {

@@ -186,12 +186,13 @@ static void test_retries_without_on_error(void **state) {
  * may have carried it out. */
 static void test_broken_before_the_head(void **state) {
   (void)state;
-  static const int codes[] = {KIN_EEOF, UV_ECONNRESET, UV_EPIPE};
-  for (size_t i = 0; i < VERBS * 3; i++) {
+  static const int codes[] = {KIN_EEOF, UV_ECONNRESET, UV_EPIPE,
+                              UV_ECONNABORTED};
+  for (size_t i = 0; i < VERBS * 4; i++) {
     request_world w;
-    qw_begin(&w, verbs[i / 3]);
-    qw_cut(&w, codes[i % 3]);
-    if (verbs[i / 3] == KIN_VERB_GET) {
+    qw_begin(&w, verbs[i / 4]);
+    qw_cut(&w, codes[i % 4]);
+    if (verbs[i / 4] == KIN_VERB_GET) {
       qw_pass(&w, 999);
       assert_int_equal(script_open_requests(&w.vh.script), 0);
       qw_pass(&w, 1);
@@ -199,7 +200,7 @@ static void test_broken_before_the_head(void **state) {
       qw_expect(&w, 0, 200, KIN_REASON_NONE);
       assert_string_equal(w.told, "0+1000 ");
     } else {
-      qw_expect(&w, codes[i % 3], 0, KIN_REASON_NONE);
+      qw_expect(&w, codes[i % 4], 0, KIN_REASON_NONE);
       assert_int_equal(w.error_class, KIN_CLASS_CONNECT);
       assert_int_equal(w.failures, 0);
     }
