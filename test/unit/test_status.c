@@ -168,6 +168,9 @@ static void test_status_version_too_large(void **state) {
        true},
       {"\"reason\":\"Timeout\",\"message\":\"Too large resource version: 9\"",
        false},
+      {"\"reason\":\"Invalid\",\"details\":{},\"message\":\"Too large "
+       "resource version: 9\"",
+       false},
       {"\"reason\":\"Timeout\",\"details\":{},\"message\":\"Too large\"",
        false},
       {"\"reason\":\"Timeout\",\"details\":{\"causes\":7}", false},
