@@ -226,6 +226,8 @@ static void test_mutation_cache_on_delete(void **state) {
       {{{WRITE, "pod v 7"}, {GONE, "pod u 5"}}, "", "v 7", 1},
       {{{WRITE, "pod v 7"}, {GONE, "pod u 9"}}, "", "", 1},
       {{{WRITE, "pod - 9"}, {GONE, "pod - 5"}}, "", " 9", 1}, /* no uid */
+      {{{WRITE, "pod - 7"}, {GONE, "pod - 7"}}, "", "", 1},   /* this write */
+      {{{WRITE, "pod v 7"}, {GONE, "pod u 7"}}, "", "", 1},
       {{{GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod u 5"}, {GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod v 10"}, {GONE, "pod u 9"}}, "v 10", "v 10", 0},
