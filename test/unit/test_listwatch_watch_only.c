@@ -140,6 +140,7 @@ static void test_watch_only_ends(void **state) {
       {410, "Expired", KIN_EGONE, "eb"},
       {410, "Gone", KIN_EGONE, "eb"},
       {410, "Odd", KIN_ESTATUS, "eb"},
+      {500, "Expired", KIN_EGONE, "eb"},
       {404, "NotFound", KIN_ESTATUS, ""},
       {429, "TooManyRequests", KIN_ESTATUS, ""},
       {500, "InternalError", KIN_ESTATUS, ""},
