@@ -462,12 +462,20 @@ static int drop_stored_body(kin_informer *informer, uint32_t slot) {
   return err;
 }
 
+/* A store that a callback has closed has no slots any more. */
+static uint32_t slots_left(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  uint32_t limit = kin__slots_limit(&informer->store.slots);
+  b->cursor = b->cursor < limit ? b->cursor : limit;
+  return b->cursor;
+}
+
 /* From the last slot down. A handler may put an object for each body that is
  * dropped: these get slots behind the last one, so they are not met. */
 static bool drop_step(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
   kin__slice slice = kin__slice_begin(informer->env->sched, SLOTS_PER_STEP);
-  while (b->cursor > 0) {
+  while (slots_left(informer) > 0) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
