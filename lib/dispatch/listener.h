@@ -36,7 +36,7 @@ struct kin_listener {
   bool has_synced;       /* synced was delivered */
   bool lacks_memory;     /* a replay or resync waits for it, until the timer is
                           * due */
-  uint8_t since_replay;  /* deliveries since its last step, up to
+  uint8_t since_replay;  /* deliveries since the last step of the replay, up to
                           * KIN__REPLAY_SLOTS */
   kin_filter_cb filter;  /* NULL: everything */
   void *data;

@@ -196,7 +196,7 @@ static void test_a_version_fails(void **state) {
   find_world_finish(&w);
 }
 
-/* What is missing is asked for again, but not at once. */
+/* A list that lacks resources asks the server again, but not at once. */
 static void test_asks_again(void **state) {
   (void)state;
   find_world w;

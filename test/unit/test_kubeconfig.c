@@ -37,7 +37,7 @@ char *__wrap_secure_getenv(const char *name) {
   return is_elevated ? NULL : getenv(name);
 }
 
-/* What is written to the file once its size is known; NULL: nothing. */
+/* The text that the file gets once its size is known; NULL: the file stays. */
 static const char *longer;
 
 int __real_kin__file_stat(const char *name, kin__file_id *id);
