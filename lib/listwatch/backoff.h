@@ -35,7 +35,7 @@ typedef enum kin__backoff_kind {
 } kin__backoff_kind;
 
 #define KIN__BACKOFF_CAP_MS 30000u
-#define KIN__BACKOFF_UNREACHED_CAP_MS 2500u /* so at most 5 s */
+#define KIN__BACKOFF_UNREACHED_CAP_MS 2000u /* so at most 4 s */
 #define KIN__BACKOFF_REFUSED_CAP_MS 5000u   /* so at most 10 s */
 
 void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,

@@ -16,6 +16,9 @@ REFUSAL_S = 1.0
 # and a list, by a program with sanitizers next to busy servers.
 ATTEMPT_S = 2.0
 SILENCE_S = 45.0
+# The longest wait while a server gives no answer.
+UNREACHED_RETRY_MS = 4000
+# That wait, and a second for the attempt.
 RECOVERY_S = 5.0
 # The longest wait: 30 s, and as much again by chance.
 LONGEST_RETRY_MS = 60000

@@ -26,12 +26,12 @@ static void check_series(kin__backoff_kind kind, const uint32_t *series,
 }
 
 /* client-go TestReflectorListAndWatchInitConnBackoff; CN-01, RF-05, RW-03, but
- * an unreached server is tried again within 5 s, and a refusal within 10 s. */
+ * an unreached server is tried again within 4 s, and a refusal within 10 s. */
 static void test_series(void **state) {
   (void)state;
   static const uint32_t ordinary[] = {800,   1600,  3200,  6400,
                                       12800, 25600, 30000, 30000};
-  static const uint32_t unreached[] = {800, 1600, 2500, 2500, 2500};
+  static const uint32_t unreached[] = {800, 1600, 2000, 2000, 2000};
   static const uint32_t refused[] = {800, 1600, 3200, 5000, 5000};
   check_series(KIN__BACKOFF_ORDINARY, ordinary, 8);
   check_series(KIN__BACKOFF_LOST, ordinary, 8);
@@ -89,7 +89,7 @@ static kin__failure asked_for(int status, int64_t retry_after_s) {
 }
 
 /* What is asked, whether it was granted before it failed, and the third delay
- * in a row without jitter: 3200 is ordinary or throttled, 2500 unreached. */
+ * in a row without jitter: 3200 is ordinary or throttled, 2000 unreached. */
 typedef struct row {
   char what; /* L list, S stream, W watch request, V verify */
   bool is_granted;
@@ -139,10 +139,10 @@ static void check_row(const row *r) {
 static void test_kinds(void **state) {
   (void)state;
   const row rows[] = {
-      {'L', false, of_class(KIN_CLASS_DNS, KIN_ERESOLVE), 2500},
-      {'L', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'L', false, of_class(KIN_CLASS_TLS, KIN_ETLS), 2500},
-      {'L', false, of_class(KIN_CLASS_PROTOCOL, KIN_ETIMEDOUT), 2500},
+      {'L', false, of_class(KIN_CLASS_DNS, KIN_ERESOLVE), 2000},
+      {'L', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2000},
+      {'L', false, of_class(KIN_CLASS_TLS, KIN_ETLS), 2000},
+      {'L', false, of_class(KIN_CLASS_PROTOCOL, KIN_ETIMEDOUT), 2000},
       {'L', true, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 3200},
       {'L', false, of_class(KIN_CLASS_PROTOCOL, KIN_EHTTP), 3200},
       {'L', false, of_class(KIN_CLASS_MEMORY, KIN_ENOMEM), 3200},
@@ -153,20 +153,20 @@ static void test_kinds(void **state) {
       {'L', false, lw_status(403, ""), 3200},
       {'L', false, lw_status(404, ""), 3200}, /* see test_absent */
 
-      {'S', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
+      {'S', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2000},
       {'S', false, lw_status(429, ""), 3200},
 
-      {'W', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'W', true, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'W', false, of_class(KIN_CLASS_DNS, KIN_ERESOLVE), 2500},
-      {'W', false, lw_status(500, ""), 2500},
-      {'W', false, lw_status(503, ""), 2500},
+      {'W', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2000},
+      {'W', true, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2000},
+      {'W', false, of_class(KIN_CLASS_DNS, KIN_ERESOLVE), 2000},
+      {'W', false, lw_status(500, ""), 2000},
+      {'W', false, lw_status(503, ""), 2000},
       {'W', false, asked_for(503, 0), 3200},
       {'W', false, lw_status(429, ""), 3200},
       {'W', false, lw_status(401, ""), 3200},
 
-      {'V', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'V', false, lw_status(502, ""), 2500},
+      {'V', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2000},
+      {'V', false, lw_status(502, ""), 2000},
       {'V', false, lw_status(429, ""), 3200},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
