@@ -13,8 +13,9 @@
  * children that it passes unchanged to runs. Nodes are left for children that
  * are longer than a node, and for those that have changed. A later walk reads a
  * run's children in place, and cuts out only those that it needs as nodes. For a
- * member of a known name it searches the run's text for that name, since a look
- * at each member would take several times as long as a list of nodes.
+ * member of a known name it searches the run's text for that name, and for an
+ * element of a known index it leaves out the runs before it, since a look at
+ * each child would take several times as long as a list of nodes.
  *
  * Invariants:
  *  - a node with split > 0 is a container. Its children are those found in
@@ -40,6 +41,7 @@
 enum {
   CHUNK_BYTES = 4096,
   ALIGNMENT = _Alignof(kin__edit_node),
+  RUN_ELEMENTS = 1024, /* of an array; a look-up reads no more of them */
 };
 
 typedef struct kin__edit_chunk {
@@ -358,6 +360,7 @@ int kin__edit_walk_take(kin__edit *edit, kin__edit_walk *w) {
     }
     rest->is_run = true;
     rest->has_escapes = run->has_escapes;
+    rest->parts = run->parts - (w->index - w->run_index) - 1;
   }
   size_t at = (size_t)(kin__edit_first(&w->part) - run->text.data);
   if (at > 0) {
@@ -367,6 +370,7 @@ int kin__edit_walk_take(kin__edit *edit, kin__edit_walk *w) {
     while (run->text.data[--at] != ',') {
     }
     run->text.length = at;
+    run->parts = w->index - w->run_index;
     w->before = run;
     w->link = &run->next;
   }
@@ -413,11 +417,16 @@ static int pass(kin__edit *edit, kin__edit_walk *w) {
   }
   bool is_part = c->is_run || is_idle(c);
   bool has_escapes = c->has_escapes || kin__text_is_escaped(c->name);
+  size_t parts = c->is_run ? c->parts : 1;
   node *run = w->before;
-  if (is_part && run != NULL && run->is_run &&
-      follows(w->parent->text, run, c)) {
+  bool is_joined =
+      is_part && run != NULL && run->is_run &&
+      (kin__edit_is_object(w->parent) || run->parts + parts <= RUN_ELEMENTS) &&
+      follows(w->parent->text, run, c);
+  if (is_joined) {
     run->text.length = (size_t)(kin__edit_end(c) - run->text.data);
     run->has_escapes = run->has_escapes || has_escapes;
+    run->parts += parts;
     unlink_child(edit, w);
     return 0;
   }
@@ -428,6 +437,7 @@ static int pass(kin__edit *edit, kin__edit_walk *w) {
     *c = (node){.parent = c->parent,
                 .next = c->next,
                 .text = text,
+                .parts = parts,
                 .is_run = true,
                 .has_escapes = has_escapes};
   }
@@ -465,10 +475,18 @@ int kin__edit_walk_next(kin__edit *edit, kin__edit_walk *w) {
   }
   while (err == 0 && w->child == NULL && *w->link != NULL) {
     node *next = *w->link;
-    at = next->is_run ? seek(w, next->text, at) : 0;
     if (!next->is_run) {
       w->child = next;
-    } else if (at < next->text.length) {
+      continue;
+    }
+    w->run_index = at == 0 ? w->index : w->run_index;
+    if (w->target > w->index && w->target - w->index >= next->parts) {
+      w->index += next->parts;
+      at = next->text.length;
+    } else {
+      at = seek(w, next->text, at);
+    }
+    if (at < next->text.length) {
       err = read_part(w, at);
     } else {
       err = pass(edit, w);

@@ -42,6 +42,7 @@ typedef struct kin__edit_node {
       text; /* the value as it was before the split; if the end is not known, up
              * to the end of the parent's text */
   size_t split; /* bytes of text that became children; 0: not split */
+  size_t parts; /* of a run in an array: its elements */
   bool is_split_whole;
   bool is_changed;  /* the value or its children; not: values further below */
   bool is_run;      /* no value: adjacent small siblings in `text`, which were
@@ -110,9 +111,11 @@ typedef struct kin__edit_walk {
   kin__edit_node *child; /* current; NULL before the first and after the last */
   kin_str name;          /* of a member, unescaped; until a next child */
   size_t index;
-  kin__edit_node part; /* `child` points here if it is part of a run */
-  kin_str ending; /* parts of runs whose names end otherwise may be left out,
+  kin_str ending;   /* parts of runs whose names end otherwise may be left out,
                    * uncounted; without a quote or backslash; "": none */
+  size_t target;    /* runs that end before this element are left out */
+  size_t run_index; /* of the first part of the current run */
+  kin__edit_node part; /* `child` points here if it is part of a run */
 } kin__edit_walk;
 
 kin__edit_walk kin__edit_walk_of(kin__edit_node *parent);

@@ -83,7 +83,12 @@ static bool is_container(const node *n) {
  * is written with escapes. */
 static kin__edit_walk walk_to(node *parent, const char *pointer) {
   kin__edit_walk w = kin__edit_walk_of(parent);
-  if (kin__edit_is_object(parent) && !is_wildcard(pointer)) {
+  if (is_wildcard(pointer)) {
+    return w;
+  }
+  if (kin__edit_is_array(parent)) {
+    w.target = token_index(pointer, &w.target) ? w.target : SIZE_MAX;
+  } else {
     const char *end = after_token(pointer);
     const char *begin = end;
     while (strchr("/~\"\\", begin[-1]) == NULL) {
@@ -111,7 +116,8 @@ static int remove_below(kin__edit *edit, node *parent, const char *pointer) {
       err = kin__edit_walk_take(edit, &w);
       err = err == 0 ? remove_below(edit, w.child, rest) : err;
     }
-    if (err != 0) {
+    bool is_only = kin__edit_is_array(parent) && !is_wildcard(pointer);
+    if (err != 0 || is_only) {
       return err;
     }
   }

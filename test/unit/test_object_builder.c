@@ -99,7 +99,7 @@ static void test_builder_remove(void **state) {
       /* White space goes where children are told apart for a change. */
       {"{ " M " , 'a' : [ 1 , 2 ] , 'b' : { } }",
        {{'-', "/a/0", 0}, {'-', "/b/x", 0}},
-       "{" M ",'a' : [2],'b' : { }}",
+       "{" M ",'a' : [ 2 ],'b' : { }}",
        0},
   };
   run_rows(rows, COUNT_OF(rows));
@@ -601,6 +601,52 @@ static void test_builder_passes_take_little_memory(void **state) {
   free(members);
 }
 
+/* Elements are found by their index, wherever earlier edits have cut the array:
+ * in its order, against it, and by leaps; behind the last there is only `-`. */
+static void test_builder_finds_elements(void **state) {
+  (void)state;
+  enum { MANY = 5000, EDITS = 1200 };
+  char *elements = repeated(",0", MANY);
+  char *text = malloc(2 * MANY + 64);
+  char *result = malloc(5 * MANY + 64);
+  assert_non_null(text);
+  assert_non_null(result);
+  sprintf(text, "{" M ",'l':[%s]}", elements + 1);
+  for (unsigned leap = 0; leap < 3; leap++) {
+    static const unsigned leaps[] = {3, MANY - 3, 1777};
+    kin_object *from = object_of(NULL, text);
+    kin_object_builder *builder;
+    kin_object *made;
+    int expected[MANY] = {0};
+    assert_int_equal(kin_object_builder_new(&builder, NULL, from), 0);
+    unsigned index = 0;
+    for (int i = 1; i <= EDITS; i++) {
+      char pointer[16];
+      index = (index + leaps[leap]) % MANY;
+      sprintf(pointer, "/l/%u", index);
+      expected[index] = i;
+      assert_int_equal(kin_object_builder_set_int(builder, pointer, i), 0);
+    }
+    assert_int_equal(kin_object_builder_set_int(builder, "/l/-", 7), 0);
+    assert_int_equal(kin_object_builder_remove(builder, "/l/0"), 0);
+    assert_int_equal(kin_object_builder_remove(builder, "/l/5000"), 0);
+    assert_int_equal(kin_object_builder_finish(builder, &made), 0);
+    size_t length = (size_t)sprintf(result, "\"l\":[");
+    for (index = 1; index < MANY; index++) {
+      length += (size_t)sprintf(result + length, "%d,", expected[index]);
+    }
+    length += (size_t)sprintf(result + length, "7]}");
+    kin_str body = kin__object_body(made);
+    assert_in_range(body.length, length, length + 64);
+    assert_memory_equal(body.data + body.length - length, result, length);
+    kin_object_unref(made);
+    kin_object_unref(from);
+  }
+  free(result);
+  free(text);
+  free(elements);
+}
+
 /* A string takes its own length, quoted, not that of the worst case. */
 static void test_builder_strings_take_little_memory(void **state) {
   (void)state;
@@ -671,6 +717,7 @@ int main(void) {
       cmocka_unit_test(test_builder_bounds),
       cmocka_unit_test(test_builder_keep_takes_little_memory),
       cmocka_unit_test(test_builder_passes_take_little_memory),
+      cmocka_unit_test(test_builder_finds_elements),
       cmocka_unit_test(test_builder_strings_take_little_memory),
       cmocka_unit_test(test_builder_sweep),
   };
