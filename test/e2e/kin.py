@@ -10,7 +10,7 @@ import time
 
 from bounds import Seen, leaks
 from fold import Fold
-from process import Process
+from process import Process, timed_lines
 
 # The program under test is built with sanitizers and shares two cores with the
 # servers: long enough never to be the reason of a failure, short enough to end
@@ -74,9 +74,8 @@ class Kinformer:
 
     def _read(self):
         try:
-            with self._process.stdout as lines:
-                for raw in lines:
-                    at = time.monotonic()
+            with self._process.stdout as pipe:
+                for unseen_at, at, raw in timed_lines(pipe):
                     if not self.seen:
                         self.check_command_line()
                     found = leaks("standard output", raw,
@@ -85,7 +84,7 @@ class Kinformer:
                     with self._changed:
                         line = self.fold.feed(raw)
                         if line:
-                            self.seen.append(Seen(at, line))
+                            self.seen.append(Seen(at, line, unseen_at))
                         self.leaks += found
                         self._changed.notify_all()
         finally:

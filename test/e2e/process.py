@@ -4,11 +4,43 @@
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
+import time
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+# As many bytes are read at once, and as often it is looked whether there are any.
+CHUNK = 1 << 16
+LOOK_EVERY_MS = 50
+
+
+def timed_lines(pipe):
+    """Yields (unseen_at, at, line) for each line: it was not in the pipe at the
+    first time, and was read at the second. They lie apart if this process did
+    not run in between."""
+    rest, unseen_at = b"", time.monotonic()
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    while True:
+        looked_at = time.monotonic()
+        if not poll.poll(LOOK_EVERY_MS):
+            unseen_at = looked_at
+            continue
+        looked_at = time.monotonic()
+        data = os.read(pipe.fileno(), CHUNK)
+        at = time.monotonic()
+        *lines, rest = (rest + data).split(b"\n")
+        yield from ((unseen_at, at, line + b"\n") for line in lines)
+        if not data:
+            if rest:
+                yield unseen_at, at, rest
+            return
+        if len(data) < CHUNK:  # there was nothing more
+            unseen_at = looked_at
 
 
 def _die_with_parent():

@@ -203,7 +203,8 @@ class Context:
             line["event"] == "error" and has_failed_again()))
         if seen.line["event"] == "error":
             raise Failure("\n".join(judge_recovery(
-                kin.errors(), mended_at, seen.at)) + "\n" + kin.describe())
+                kin.errors(), mended_at, seen.earliest))
+                + "\n" + kin.describe())
         return seen
 
     def finish(self, kin, *collections, **list_options):

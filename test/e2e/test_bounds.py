@@ -5,26 +5,30 @@ Part of test_harness.py; nothing here needs a server.
 """
 
 import contextlib
+import os
 import pathlib
 import socket
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
 
-from bounds import (Refusal, Seen, attempts_of, judge_notice, judge_recovery,
-                    judge_refusal, judge_retries, leaks)
+from bounds import (PAUSE_S, Refusal, Seen, attempts_of, judge_notice,
+                    judge_recovery, judge_refusal, judge_retries,
+                    judge_unreached, leaks)
 from kin import Failure, Kinformer
+from process import CHUNK, timed_lines
 import ready
 from relay import Relay
 from ways import Access
 
 
-def error_line(at, retry_ms, **members):
+def error_line(at, retry_ms, unseen_at=None, **members):
     return Seen(at, {"event": "error", "class": "tls", "status": 0,
                      "reason": "", "message": "tls: certificate expired",
-                     "retryInMs": retry_ms, **members})
+                     "retryInMs": retry_ms, **members}, unseen_at)
 
 
 class Refusals(unittest.TestCase):
@@ -42,7 +46,10 @@ class Refusals(unittest.TestCase):
         self.assertEqual(self.judge(error_line(10.9, 900)), [])
 
     def test_late(self):
-        self.expect("said 1.10 s after", error_line(11.1, 900))
+        self.assertEqual(self.judge(error_line(11.1 + PAUSE_S, 900, 10.9)), [])
+        self.expect("said 3.10 s after", error_line(11.1 + PAUSE_S, 900))
+        self.expect("said 3.10 s after",
+                    error_line(19, 900, 11.1 + PAUSE_S))
 
     def test_wrong_class(self):
         self.expect("expected", error_line(10.5, 900, **{"class": "connect"}))
@@ -71,14 +78,28 @@ class Refusals(unittest.TestCase):
         self.assertEqual(judge_retries([first, error_line(12.0, 900)]), [])
         self.assertEqual(len(judge_retries([first, error_line(11.5, 900)])), 1)
 
+    def test_retried_in_time_and_read_late(self):
+        last = error_line(12.0, 900)
+        self.assertEqual(judge_retries([error_line(11, 2000, 10), last]), [])
+        self.assertEqual(len(judge_retries([error_line(11, 2000, 10.5),
+                                            last])), 1)
+
+    def test_waits_that_are_too_long(self):
+        told = [error_line(10, 4001, **{"class": name})
+                for name in ("connect", "protocol", "server")]
+        self.assertEqual(len(judge_unreached(told)), 2)
+        self.assertEqual(judge_unreached(
+            [error_line(10, 4000, **{"class": "connect"})]), [])
+
 
 class Recoveries(unittest.TestCase):
     # Fails at 10 and 12, and would try again at 16.
     ERRORS = [error_line(10.0, 1900), error_line(12.0, 4000)]
 
-    def judge(self, mended_at, recovered_at, more=(), bound_s=None):
+    def judge(self, mended_at, recovered_at, more=(), bound_s=None,
+              written_at=0.0):
         return judge_recovery([*self.ERRORS, *more], mended_at, recovered_at,
-                              bound_s)
+                              bound_s, written_at)
 
     def expect(self, text, *arguments, **options):
         found = self.judge(*arguments, **options)
@@ -92,7 +113,8 @@ class Recoveries(unittest.TestCase):
         self.expect("has not recovered", 13.0, None)
 
     def test_an_attempt_missed(self):
-        self.expect("after the next attempt was due", 13.0, 20.0)
+        self.assertEqual(self.judge(13.0, 17.9 + PAUSE_S), [])
+        self.expect("after the next attempt was due", 13.0, 18.1 + PAUSE_S)
 
     def test_failed_again_although_mended(self):
         self.expect("failed again 3.10 s", 13.0, 17.5,
@@ -105,6 +127,13 @@ class Recoveries(unittest.TestCase):
         self.expect("failed again 4.50 s", 17.0, 23.0,
                     [*more, error_line(21.5, 1000)])
 
+    def test_it_may_have_begun_before_its_line_was_read(self):
+        # Tells of an attempt that began at 16.9 or later.
+        more = [error_line(17.2, 1000, 15.9), error_line(17.3, 1000)]
+        self.assertEqual(self.judge(17.0, 18.5, more), [])
+        self.expect("failed again 0.50 s", 16.8, 18.5,
+                    [more[0], error_line(17.3, 1000)])
+
     def test_history_may_be_forgotten_meanwhile(self):
         more = [error_line(16.1, 1000, status=410)]
         self.assertEqual(self.judge(13.0, 18.0, more), [])
@@ -112,16 +141,76 @@ class Recoveries(unittest.TestCase):
 
     def test_not_within_the_bound(self):
         self.assertEqual(self.judge(13.0, 16.5, bound_s=5), [])
-        self.expect("more than 3 s", 13.0, 16.5, bound_s=3)
+        self.expect("more than 3.0 s", 13.0, 16.5, bound_s=3 - PAUSE_S)
+
+    def test_written_later(self):
+        self.assertEqual(self.judge(13.0, 20.5, bound_s=3, written_at=17.0), [])
+        self.expect("after the next attempt was due", 13.0, 21.5,
+                    written_at=17.0)
+        self.expect("more than 3.0 s", 13.0, 20.5, bound_s=3 - PAUSE_S,
+                    written_at=17.0)
 
     def test_without_any_error(self):
         self.assertEqual(judge_recovery([], 13.0, 13.1), [])
-        self.assertEqual(len(judge_recovery([], 13.0, 16.0)), 1)
+        self.assertEqual(len(judge_recovery([], 13.0, 15.1 + PAUSE_S)), 1)
 
     def test_silence(self):
         self.assertEqual(judge_notice(error_line(54.9, 0), 10.0), [])
         self.assertEqual(len(judge_notice(error_line(55.1, 0), 10.0)), 1)
+        self.assertEqual(judge_notice(error_line(57, 0, 54.9), 10.0), [])
+        self.assertEqual(len(judge_notice(error_line(57, 0, 55.1), 10.0)), 1)
         self.assertEqual(len(judge_notice(None, 10.0)), 1)
+
+
+class Lines(unittest.TestCase):
+    def setUp(self):
+        reader, self.writer = os.pipe()
+        self.pipe = os.fdopen(reader, "rb", buffering=0)
+        self.addCleanup(self.pipe.close)
+        self.lines = timed_lines(self.pipe)
+
+    def write(self, data, then_close=False):
+        os.write(self.writer, data)
+        if then_close:
+            os.close(self.writer)
+
+    def test_whole_lines(self):
+        self.write(b"one\n\ntwo\npart", then_close=True)
+        self.assertEqual([line for _, _, line in self.lines],
+                         [b"one\n", b"\n", b"two\n", b"part"])
+
+    def test_a_line_in_pieces(self):
+        long = b"x" * (2 * CHUNK) + b"\n"
+        thread = threading.Thread(target=self.write, args=(long, True))
+        thread.start()
+        self.assertEqual([line for _, _, line in self.lines], [long])
+        thread.join()
+
+    def test_times_lie_around_the_writing(self):
+        """However late the line is read."""
+        self.write(b"one\n")
+        next(self.lines)
+        before = time.monotonic()
+        self.write(b"two\n", then_close=True)
+        after = time.monotonic()
+        time.sleep(0.1)  # nobody reads
+        unseen_at, at, _ = next(self.lines)
+        self.assertLessEqual(unseen_at, before)
+        self.assertGreater(at, after)
+
+    def test_times_lie_close_together(self):
+        """While somebody reads, they are no excuse for what is late."""
+        closest = 9.0
+        for _ in range(5):  # as often as this process may not run
+            thread = threading.Timer(0.3, self.write, (b"late\n",))
+            thread.start()
+            unseen_at, at, _ = next(self.lines)
+            closest = min(closest, at - unseen_at)
+            thread.join()
+            if closest < 0.2:
+                break
+        self.assertLess(closest, 0.2)
+        os.close(self.writer)
 
 
 # Prints what it is given and waits for an interrupt.
