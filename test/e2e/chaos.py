@@ -24,6 +24,7 @@ import signal
 import sys
 import time
 
+from bounds import ATTEMPT_S, PAUSE_S
 from chaos_churn import Churn
 from chaos_faults import FAULTS, World
 from chaos_fleet import Fleet
@@ -33,7 +34,11 @@ from kin import Failure
 from objects import widget_definition
 from ready import StartError
 
-SETTLE_S = 10
+# The longest wait of an informer that was complete once, which a server that just
+# starts can cause: it refuses what it does not know yet. Then an attempt, twice as
+# long as that of an informer alone, because all of them make theirs at once.
+LONGEST_WAIT_S = 10
+SETTLE_S = LONGEST_WAIT_S + 2 * ATTEMPT_S + PAUSE_S
 FAULTS_A_ROUND = 3
 
 
