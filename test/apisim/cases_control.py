@@ -104,9 +104,9 @@ def test_events_without_pods_make_some(start):
 
 
 def test_churn_is_a_mix_at_a_rate(start):
+    began = time.monotonic()
     sim = start("--pods", "300", "--churn", "500")
     stream = sim.watch(f"{WATCH}&resourceVersion={sim.revision()}")
-    began = time.monotonic()
     events = stream.events(600)
     seconds = time.monotonic() - began
     count = {}

@@ -86,7 +86,7 @@ def test_duplicate_events(start):
 
 
 def test_late_bookmarks(start):
-    sim = start("--pods", "2", "--fault", "late-bookmarks,ms=300")
+    sim = start("--pods", "2", "--fault", "late-bookmarks,ms=2500")
     began = time.monotonic()
     stream = sim.watch(WATCH_LIST)
     assert [x["type"] for x in stream.events(2)] == ["ADDED", "ADDED"]
@@ -94,7 +94,7 @@ def test_late_bookmarks(start):
     sim.control("events", {"count": 1, "kind": "modify"})
     assert stream.event()["type"] == "MODIFIED"
     mark = stream.event()
-    assert time.monotonic() - began > 0.28
+    assert time.monotonic() - began > 2.4
     assert mark["type"] == "BOOKMARK"
     assert mark["object"]["metadata"]["resourceVersion"] == version
     assert "k8s.io/initial-events-end" in \
@@ -197,20 +197,20 @@ def test_watch_list_without_its_end(start):
 
 
 def test_idle_close(start):
-    sim = start("--fault", "idle-close,ms=200")
+    sim = start("--fault", "idle-close,ms=2500")
     with sim.connect() as sock:
         reader = Reader(sock)
         for _ in range(2):
+            began = time.monotonic()
             sock.sendall(request_bytes("GET", PODS))
             answer = reader.response()
             assert answer.status == 200 and "connection" not in answer.headers
-        began = time.monotonic()
         try:
             reader.fill()
             raise AssertionError("not closed")
         except Closed as closed:
             assert str(closed) == "EOF"
-        assert time.monotonic() - began > 0.15
+        assert time.monotonic() - began > 2.4
 
 
 def test_gzip_that_ends_early(start):

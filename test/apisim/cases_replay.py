@@ -181,8 +181,8 @@ def test_initial_events(start):
 
 def test_rate(start):
     sim = replay(start, "--replay-rate", "400", pods=20, events=200)
-    stream = sim.watch(f"{WATCH}&resourceVersion=21")
     began = time.monotonic()
+    stream = sim.watch(f"{WATCH}&resourceVersion=21")
     stream.events(200)
     assert 0.4 < time.monotonic() - began < 4
 
@@ -262,7 +262,7 @@ def test_faults_and_drops(start):
 
 def test_timeout_and_bookmarks(start):
     sim = replay(start, "--bookmark-interval-ms", "200", pods=5, events=3)
-    answer = sim.get(f"{WATCH}&resourceVersion=6&timeoutSeconds=1"
+    answer = sim.get(f"{WATCH}&resourceVersion=6&timeoutSeconds=5"
                      "&allowWatchBookmarks=1")
     assert answer.ended
     types = [x["type"] for x in answer.lines()]
