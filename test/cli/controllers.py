@@ -24,7 +24,8 @@ from support.widget_story import KIND, Churn, History  # noqa: E402
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 LEASE = ("/apis/coordination.k8s.io/v1/namespaces/default/leases/"
          "widget-controller")
-LEASE_S = 3
+# With it a leader may stand still for two seconds and stay the leader.
+LEASE_S = 4
 TYPES = {"PATCH": "application/merge-patch+json"}
 
 

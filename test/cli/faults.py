@@ -65,8 +65,9 @@ def get_over(programs, verb, faults, *options):
             server = stack.enter_context(Simulator(
                 programs.apisim, "--pods", "40", "--object-bytes", "1100",
                 "--fault", f"{fault},verb={verb},count=2"))
+            # The time includes that of all programs before it in the next loop.
             runs.append((fault, server, stack.enter_context(Program(
-                [programs.kinformer, "pods", "-A", "--timeout", "90",
+                [programs.kinformer, "pods", "-A", "--timeout", "300",
                  "--server", server.url, *options]))))
         for fault, server, program in runs:
             state = {}
