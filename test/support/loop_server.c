@@ -215,9 +215,7 @@ void loop_server_push_bytes(loop_server *server, const char *bytes,
 }
 
 int loop_unused_port(void) {
-  int port;
-  close(server_listen(&port, -1));
-  return port;
+  return server_unused_port();
 }
 
 void loop_black_hole_open(loop_black_hole *hole) {

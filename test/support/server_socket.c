@@ -11,21 +11,50 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "support/check.h"
 #include "support/sockets.h"
 
+/* Below what Linux and macOS give for port 0. */
+enum { UNUSED_FIRST = 20000, UNUSED_COUNT = 32768 - UNUSED_FIRST };
+
+static struct sockaddr_in address_of(int port) {
+  return (struct sockaddr_in){.sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
 int server_listen(int *port, int backlog) {
   int fd = test_socket_open();
-  struct sockaddr_in address = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_in address = address_of(0);
   socklen_t size = sizeof address;
   CHECK(fd >= 0);
   CHECK(bind(fd, (struct sockaddr *)&address, size) == 0);
-  CHECK(backlog < 0 || listen(fd, backlog) == 0);
+  CHECK(listen(fd, backlog) == 0);
   CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
   *port = ntohs(address.sin_port);
   return fd;
+}
+
+/* Tests beside this one listen on ports that the system gives to whoever asks
+ * for any, so one of those might be used in a moment. */
+int server_unused_port(void) {
+  static unsigned count;
+  for (int i = 0; i < UNUSED_COUNT; i++) {
+    unsigned number = (unsigned)getpid() * 31 + count++;
+    int port = UNUSED_FIRST + (int)(number % UNUSED_COUNT);
+    struct sockaddr_in address = address_of(port);
+    int fd = test_socket_open();
+    CHECK(fd >= 0);
+    int err = bind(fd, (struct sockaddr *)&address, sizeof address);
+    close(fd);
+    if (err == 0) {
+      return port;
+    }
+  }
+  CHECK(!"a port is free");
+  return -1;
 }
 
 int server_listen_unix(const char *path) {

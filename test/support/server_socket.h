@@ -9,8 +9,10 @@
 /* The sockets of loop_server and tls_server, and the end of a request. Each
  * function aborts the test on failure. */
 
-/* A socket on a free port of 127.0.0.1. `backlog` -1: it does not listen. */
+/* A socket on a free port of 127.0.0.1. */
 int server_listen(int *port, int backlog);
+/* A port of 127.0.0.1 on which nobody listens, nor will. */
+int server_unused_port(void);
 /* The same on a unix socket, whose file must not exist. */
 int server_listen_unix(const char *path);
 /* The next connection, or -1 if it has gone again. */
