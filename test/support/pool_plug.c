@@ -14,12 +14,21 @@ static void on_plug(uv_work_t *work) {
   uv_sem_wait(&p->go);
 }
 
+static void on_unplugged(uv_work_t *work, int status) {
+  pool_plug *p = work->data;
+  assert_int_equal(status, 0);
+  p->held--;
+}
+
 void plug_open(pool_plug *p, uv_loop_t *loop) {
+  p->loop = loop;
+  p->held = POOL_THREADS;
   assert_int_equal(uv_sem_init(&p->started, 0), 0);
   assert_int_equal(uv_sem_init(&p->go, 0), 0);
   for (size_t i = 0; i < POOL_THREADS; i++) {
     p->work[i].data = p;
-    assert_int_equal(uv_queue_work(loop, &p->work[i], on_plug, NULL), 0);
+    assert_int_equal(uv_queue_work(loop, &p->work[i], on_plug, on_unplugged),
+                     0);
   }
   for (size_t i = 0; i < POOL_THREADS; i++) {
     uv_sem_wait(&p->started);
@@ -33,6 +42,9 @@ void plug_pull(pool_plug *p) {
 }
 
 void plug_close(pool_plug *p) {
+  while (p->held > 0) {
+    uv_run(p->loop, UV_RUN_ONCE);
+  }
   uv_sem_destroy(&p->started);
   uv_sem_destroy(&p->go);
 }
