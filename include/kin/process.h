@@ -68,7 +68,7 @@ typedef struct kin_process_handlers {
  * REPLACED_ALL: the listed objects become the content and their version the
  * store's. All handlers see that content: first those of the objects that are
  * gone, as tombstones, then those of each listed object in the order of the
- * list.
+ * list. Of several objects with one key only the last is stored and told.
  * SYNC_ALL: an update for each object, in no particular order; changes after it
  * in the same item are ignored. Objects that handlers add meanwhile may be left
  * out.

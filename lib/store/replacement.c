@@ -3,6 +3,7 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
 #include "object/object.h"
 #include "store/index.h"
 
@@ -12,6 +13,7 @@ void kin__replacement_begin(kin__replacement *r, kin_store *store,
   *r = (kin__replacement){.store = store,
                           .objects = objects,
                           .count = count,
+                          .listed = count,
                           .version = version,
                           .is_initial = is_initial,
                           .limit = kin__slots_limit(&store->slots),
@@ -109,26 +111,58 @@ static bool find_vacant(kin__replacement *r, uint32_t *count) {
   return true;
 }
 
+/* Handlers are not told of the object at that place of the list. */
+static int leave_out(kin__replacement *r, size_t place) {
+  if (r->is_silent) {
+    return 0;
+  }
+  if (r->left_out == NULL) {
+    r->left_out = kin__calloc(r->other.allocator, r->count / 8 + 1, 1);
+    if (r->left_out == NULL) {
+      return KIN_ENOMEM;
+    }
+  }
+  r->left_out[place / 8] |= (uint8_t)(1u << place % 8);
+  return 0;
+}
+
+static bool is_left_out(const kin__replacement *r, size_t place) {
+  return r->left_out != NULL && (r->left_out[place / 8] >> place % 8 & 1) != 0;
+}
+
 /* A key's own slot is taken if the key is listed twice, or if the slot changed
  * hands because other code writes. */
 static int fill(kin__replacement *r, const kin_object *object) {
   kin_str key = kin_object_key(object);
   uint32_t hash = kin__store_hash(r->store, key);
+  if (r->at >= r->listed &&
+      kin__store_find(&r->other, key, hash) != KIN__NO_SLOT) {
+    return leave_out(r, r->at);
+  }
   uint32_t slot = mark(r, r->store, key, hash);
   bool is_own =
       slot < r->limit && kin__store_at(&r->other, slot)->object == NULL;
   if (!is_own) {
     slot = r->vacant < r->limit ? r->vacant : KIN__NO_SLOT;
   }
+  int err;
+  kin_object *earlier = NULL;
   /* As long as no other code writes, the same key took a slot that is taken. */
   if (slot != KIN__NO_SLOT &&
       ((is_own && !r->is_scattered) ||
        kin__store_find(&r->other, key, hash) == KIN__NO_SLOT)) {
-    return kin__store_fill(&r->other, object, hash, slot);
+    err = kin__store_fill(&r->other, object, hash, slot);
+  } else {
+    err = kin__store_upsert(&r->other, object, hash, &slot, &earlier);
   }
-  kin_object *earlier;
-  int err = kin__store_upsert(&r->other, object, hash, &slot, &earlier);
-  kin__object_unref(earlier); /* listed twice: the last counts (ST-02) */
+  if (err == 0 && earlier != NULL) {
+    /* listed twice: the last counts (ST-02) */
+    err = leave_out(r, kin__store_at(&r->other, slot)->scope);
+    kin__object_unref(earlier);
+  }
+  if (err == 0) {
+    kin__store_at(&r->other, slot)->scope = (uint32_t)r->at;
+  }
   return err;
 }
 
@@ -272,7 +306,10 @@ static void tell(const kin__replacement *r, const kin_object *object,
 static void tell_step(kin__replacement *r, uint32_t *count,
                       const kin_process_handlers *handlers) {
   for (; *count > 0 && r->at < r->count && !r->is_stopped; (*count)--) {
-    tell(r, r->objects[r->at++], handlers);
+    size_t place = r->at++;
+    if (!is_left_out(r, place)) {
+      tell(r, r->objects[place], handlers);
+    }
   }
   if (r->at == r->count) {
     enter(r, KIN__REPLACEMENT_TOLD);
@@ -322,5 +359,9 @@ int kin__replacement_step(kin__replacement *r, uint32_t count,
 }
 
 bool kin__replacement_clear_step(kin__replacement *r, uint32_t count) {
+  if (r->left_out != NULL) {
+    kin__free(r->other.allocator, r->left_out);
+    r->left_out = NULL;
+  }
   return kin__store_clear_step(&r->other, count);
 }

@@ -40,6 +40,10 @@ typedef struct kin__replacement {
   kin_store *store;
   const kin_object *const *objects;
   size_t count;
+  /* The objects from here on, which the owner has added to the list after begin,
+   * count only if their key is not listed. They must be there before the first
+   * step. */
+  size_t listed;
   kin_str version;
   bool is_initial;
 
@@ -57,6 +61,10 @@ typedef struct kin__replacement {
   bool is_silent;
   /* A handler may set it: no further call. */
   bool is_stopped;
+  /* A bit for each object whose key is listed again: handlers are told of the
+   * last one only. NULL: no such object. The new table's slots have the place in
+   * the list as their scope. */
+  uint8_t *left_out;
 } kin__replacement;
 
 /* Allocates nothing. The objects and the version must stay until all is told,

@@ -26,7 +26,7 @@
  * did not contain. What the program has put into an informer's store has the
  * generation 0 until a list or an event mentions the object. In a store used
  * alone the generation is the number of the last replacement that contained the
- * object. */
+ * object, and the scope is of use only to a replacement. */
 typedef struct kin__store_slot {
   kin__slot_head head;
   kin_object *object; /* one reference; NULL iff the slot is free */

@@ -10,6 +10,7 @@
 
 #include <kin/error.h>
 
+#include "base/str.h"
 #include "support/controller_world.h"
 #include "support/hand_source.h"
 #include "support/objects.h"
@@ -237,6 +238,42 @@ static void test_controller_listed_bad_name(void **state) {
   }
 }
 
+static int refuse_40(const kin_object *in, kin_object_builder *out,
+                     void *data) {
+  (void)out;
+  (void)data;
+  return kin__str_equal(kin_object_resource_version(in), KIN_STR("40"))
+             ? KIN_ETYPE
+             : 0;
+}
+
+/* ST-02: objects are listed twice, and the transform fails on one of the two
+ * states, or on both. The other one is newer than the stored state, and counts. */
+static void test_controller_listed_twice(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    hand_source source;
+    hand_source_init(&source, &w.vh.script);
+    w.resource.source = &source.lister_watcher;
+    w.options.transform = refuse_40;
+    assert_int_equal(cw_open(&w), 0);
+    hand_source_list(&source, "a@10 b@10 c@10", "10");
+    hand_source_fail(&source, 410, "Expired", true);
+    script_advance(&w.vh.script, 10000);
+    hand_source_list(&source, "a@30 a@40 b@40 b@30 c@40 c@40 d@20 d@30", "50");
+    static const char *const keys[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++) {
+      const kin_object *stored = kin_store_get_key(w.store, keys[i]);
+      assert_true(kin__str_equal(kin_object_resource_version(stored),
+                                 kin__cstr(i == 2 ? "10" : "30")));
+    }
+    change_log_assert_folds_to(&w.log, w.store);
+    cw_finish(&w);
+  }
+}
+
 static void add_object(cw_world *w, const char *key) {
   kin_object *object = object_keyed(NULL, key, 1);
   assert_int_equal(kin_queue_add(w->queue, object), 0);
@@ -353,6 +390,7 @@ int main(void) {
       cmocka_unit_test(test_controller_tells_errors),
       cmocka_unit_test(test_controller_hopeless_item_in_order),
       cmocka_unit_test(test_controller_listed_bad_name),
+      cmocka_unit_test(test_controller_listed_twice),
       cmocka_unit_test(test_controller_hopeless_item_and_news),
       cmocka_unit_test(test_controller_store_is_written),
   };

@@ -313,6 +313,33 @@ static void test_process_replaced_all(void **state) {
   run_end(&r);
 }
 
+/* ST-02, PD-06: an object that is listed several times is told once, with its
+ * last state. A list that is taken apart, or by keys, may tell all of them. */
+static void test_process_listed_twice(void **state) {
+  (void)state;
+  static const struct {
+    rig_kind kind;
+    const char *store;
+  } cases[] = {
+      {RIG_IN_ORDER, NULL}, {RIG_IN_ORDER, "store"}, {RIG_DELTA, "store"}};
+  for (unsigned i = 0; i < COUNT_OF(cases); i++) {
+    run r;
+    run_begin(&r, cases[i].kind, cases[i].store);
+    r.log.is_ahead = i > 0;
+    run_do(&r, "R:new@1,new@2,same@1,new@3#5");
+    if (i == 0) {
+      change_log_expect(&r.log, "I:same@1 I:new@3");
+    }
+    run_do(&r, "R:late@1,new@4,late@2,same@1,new@5,late@3#8");
+    if (i == 0) {
+      change_log_expect(&r.log, "U:same@1>1 U:new@3>5 A:late@3");
+    }
+    change_log_assert_folds_to(&r.log, r.store);
+    assert_int_equal(r.log.adds, 3);
+    run_end(&r);
+  }
+}
+
 /* PD-06: an object that cannot be stored, and nothing has changed. */
 static void test_process_replaced_all_fails(void **state) {
   (void)state;
@@ -608,6 +635,7 @@ int main(void) {
       cmocka_unit_test(test_process_store_version),
       cmocka_unit_test(test_process_objects_without_version),
       cmocka_unit_test(test_process_replaced_all),
+      cmocka_unit_test(test_process_listed_twice),
       cmocka_unit_test(test_process_replaced_all_fails),
       cmocka_unit_test(test_process_handlers_write),
       cmocka_unit_test(test_process_scan_across_a_list),

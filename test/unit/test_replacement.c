@@ -295,6 +295,61 @@ static void test_replacement_between_writes(void **state) {
   }
 }
 
+/* Some keys of the list are listed again, with a higher version. */
+static void list_again(rig *r, kin__random *random, unsigned from,
+                       unsigned to) {
+  for (unsigned version = 3; version < 53; version++) {
+    char key[16];
+    unsigned number = from + (unsigned)kin__random_below(random, to - from);
+    snprintf(key, sizeof key, "%u", number);
+    r->list[r->count++] = object_keyed(NULL, key, version);
+  }
+}
+
+static void check_listed_twice(uint64_t seed, size_t fail_at,
+                               bool *has_failed) {
+  kin__random random = {seed};
+  rig r;
+  rig_begin(&r, 0, 40);
+  r.log.is_ahead = true;
+  list_again(&r, &random, 10, 60);
+  rig_list(&r, 10, 60, 2);
+  kin_object *first = r.list[0];
+  r.list[0] = r.list[r.count - 1];
+  r.list[r.count - 1] = first;
+  r.memory.fail_at = fail_at > 0 ? r.memory.calls + fail_at : 0;
+  int result;
+  while ((result = step(&r, 1)) != 0) {
+    assert_true(result > 0 || result == KIN_ENOMEM);
+    if (fail_at == 0 && !is_shown(&r) && kin__random_below(&random, 10) == 0) {
+      char key[16];
+      snprintf(key, sizeof key, "%u", (unsigned)kin__random_below(&random, 70));
+      kin__random_below(&random, 2) == 0 ? put_own(&r, key, 100)
+                                         : delete_own(&r, key);
+    }
+  }
+  *has_failed = fail_alloc_has_failed(&r.memory);
+  r.memory.fail_at = 0;
+  assert_int_equal(kin_store_count(r.store), 50);
+  assert_int_equal(r.log.adds + r.log.updates, 50);
+  change_log_assert_folds_to(&r.log, r.store);
+  rig_end(&r);
+}
+
+/* ST-02, PD-06: a key that is listed several times is told once, with its last
+ * state: whatever others write meanwhile, and with scarce memory. */
+static void test_replacement_listed_twice(void **state) {
+  (void)state;
+  bool has_failed = true;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    check_listed_twice(seed, 0, &has_failed);
+  }
+  has_failed = true;
+  for (size_t n = 1; has_failed; n++) {
+    check_listed_twice(1, n, &has_failed);
+  }
+}
+
 /* New keys take the slots of what is gone, also when somebody writes during each
  * replacement: the table does not get longer from one to the next. */
 static void test_replacement_does_not_lengthen_the_table(void **state) {
@@ -457,6 +512,7 @@ int main(void) {
       cmocka_unit_test(test_replacement_keeps_slots),
       cmocka_unit_test(test_replacement_scan_across_a_write),
       cmocka_unit_test(test_replacement_between_writes),
+      cmocka_unit_test(test_replacement_listed_twice),
       cmocka_unit_test(test_replacement_does_not_lengthen_the_table),
       cmocka_unit_test(test_replacement_of_a_slot_that_changes_hands),
       cmocka_unit_test(test_replacement_late_index),
