@@ -291,10 +291,9 @@ static void log_slow(kin_listener *listener, uint32_t delivered,
                  (unsigned long long)(took_ns / 1000000u), pending);
 }
 
-static void count_since_replay(kin_listener *listener, uint32_t delivered) {
-  uint32_t missing = KIN__REPLAY_SLOTS - listener->since_replay;
-  listener->since_replay +=
-      (uint8_t)(delivered < missing ? delivered : missing);
+static void add_credit(kin_listener *listener, uint32_t delivered) {
+  uint32_t missing = KIN__REPLAY_SLOTS - listener->walk_credit;
+  listener->walk_credit += (uint8_t)(delivered < missing ? delivered : missing);
 }
 
 /* Fills the queue and delivers for one slice. */
@@ -307,7 +306,6 @@ static void run_slice(kin_listener *listener) {
   uint32_t batch = 1;
   do {
     if (kin__listener_replay_is_due(listener)) {
-      listener->since_replay = 0;
       work += kin__listener_replay(listener);
       now = kin__clock_ns(dispatcher->clock);
     }
@@ -316,7 +314,7 @@ static void run_slice(kin_listener *listener) {
     uint64_t then = now;
     now = kin__clock_ns(dispatcher->clock);
     if (delivered > 0) {
-      count_since_replay(listener, delivered);
+      add_credit(listener, delivered);
       *dispatcher->handler_ns += now - then;
       dispatcher->delivered += delivered;
       kin__small_histogram_add(&dispatcher->handler_us, dispatcher->allocator,

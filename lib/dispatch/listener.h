@@ -36,8 +36,8 @@ struct kin_listener {
   bool has_synced;       /* synced was delivered */
   bool lacks_memory;     /* a replay or resync waits for it, until the timer is
                           * due */
-  uint8_t since_replay;  /* deliveries since the last step of the replay, up to
-                          * KIN__REPLAY_SLOTS */
+  uint8_t walk_credit;   /* deliveries for which the replay or resync has
+                          * queued nothing, up to KIN__REPLAY_SLOTS */
   kin_filter_cb filter;  /* NULL: everything */
   void *data;
   uint64_t resync_due_ms; /* UINT64_MAX: never */

@@ -104,14 +104,24 @@ static uint32_t end_of_walk(const kin_listener *listener) {
   return listener->walk_end < limit ? listener->walk_end : limit;
 }
 
-/* Queues one notification for each object in the slots from *cursor on. */
+static void use_credit(kin_listener *listener, uint32_t deliveries) {
+  listener->walk_credit -=
+      (uint8_t)(deliveries < listener->walk_credit ? deliveries
+                                                   : listener->walk_credit);
+}
+
+/* Queues one notification for each object in the slots from *cursor on. Slots
+ * without one cost no deliveries, also if the filter refuses nearly all. */
 static uint32_t walk(kin_listener *listener, uint32_t *cursor,
                      kin_event_type type) {
   kin__dispatcher *dispatcher = listener->dispatcher;
   uint32_t first = *cursor;
   uint32_t end = end_of_walk(listener);
-  kin__slice slice =
-      kin__slice_begin_small(dispatcher->sched, KIN__REPLAY_SLOTS);
+  uint32_t cost = type == KIN_EVENT_UPDATE ? KIN__RESYNC_DELIVERIES : 1;
+  bool is_short =
+      kin__listener_queue_count(&listener->queue) < KIN__REPLAY_BELOW;
+  kin__slice slice = kin__slice_begin_small(
+      dispatcher->sched, KIN__REPLAY_SLOTS / (is_short ? 1 : cost));
   for (; *cursor < end && kin__slice_next(&slice); ++*cursor) {
     kin_object *object = kin__store_at(dispatcher->store, *cursor)->object;
     if (object == NULL || (listener->filter != NULL &&
@@ -133,6 +143,7 @@ static uint32_t walk(kin_listener *listener, uint32_t *cursor,
             ? kin__hash(&dispatcher->store->seed, kin_object_key(object))
             : 0;
     kin__listener_queue_push(&listener->queue, &notification, hash);
+    use_credit(listener, cost);
   }
   return *cursor - first;
 }

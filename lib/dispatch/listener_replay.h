@@ -16,6 +16,12 @@
 #define KIN__REPLAY_BELOW 64u
 #define KIN__REPLAY_SLOTS 128u
 
+/* Beside changes that keep the queue long, a resync queues one notification for
+ * this many deliveries. So a handler that has time for the changes empties the
+ * queue during a resync, too. A replay queues one for each delivery: synced
+ * waits for the replay. */
+#define KIN__RESYNC_DELIVERIES 8u
+
 /* Begins the replay, if the store has objects, and the resync period. Errors:
  * KIN_ENOMEM. */
 int kin__listener_replay_start(kin_listener *listener);
@@ -30,13 +36,12 @@ static inline bool kin__listener_can_replay(const kin_listener *listener) {
 }
 
 /* Whether the next slots are due: the queue is short; or changes keep the queue
- * long, and as much was delivered as a step of the replay adds. Then the queue
- * grows by no more than the deliveries, and the replay has an end. */
+ * long, and as much was delivered as a step may add. Then the queue grows by no
+ * more than the deliveries, and each replay and resync has an end. */
 static inline bool kin__listener_replay_is_due(const kin_listener *listener) {
   return kin__listener_can_replay(listener) &&
          (kin__listener_queue_count(&listener->queue) < KIN__REPLAY_BELOW ||
-          (listener->replay != KIN__NO_SLOT &&
-           listener->since_replay == KIN__REPLAY_SLOTS));
+          listener->walk_credit == KIN__REPLAY_SLOTS);
 }
 
 /* Queues the objects of the next slots. Returns the number of slots visited, at

@@ -324,6 +324,52 @@ static void test_replay_ends_beside_changes(void **state) {
   expect_view_is_store();
 }
 
+static bool is_hundredth(const kin_object *object, void *data) {
+  (void)data;
+  int i = 1;
+  (void)sscanf(kin_object_name(object).data, "k%d", &i);
+  return i % 100 == 0;
+}
+
+/* For each callback the handler changes an object of its filter. */
+static void churn_hundredths(struct kin_informer *informer,
+                             const kin_event *event, void *data) {
+  view_cb(informer, event, data);
+  view *v = data;
+  size_t told = v->adds + v->updates;
+  if (!v->synced && told <= 3 * MANY) {
+    put_number((int)(told % 2) * 100);
+  }
+}
+
+/* SI-11: what the filter leaves out of the replay costs no deliveries. */
+static void test_filtered_replay_ends_beside_changes(void **state) {
+  (void)state;
+  put_all();
+  sync_dispatcher();
+  kin_listener_options options = viewing();
+  options.on_add = options.on_update = churn_hundredths;
+  options.filter = is_hundredth;
+  options.exact_limit = KIN_NEVER;
+  rig_listen(&rig, &options);
+  while (seen.adds < 2) {
+    assert_true(rig_step(&rig));
+  }
+  for (int i = 0; i < 300; i++) {
+    put_number(i % 2 * 100);
+  }
+  while (seen.synced == 0) {
+    assert_true(rig_step(&rig));
+  }
+  assert_int_equal(seen.adds_at_synced, MANY / 100);
+  assert_in_range(seen.adds + seen.updates, 0, MANY / 4);
+  rig_run(&rig);
+  for (int i = 0; i < MANY; i += 100) {
+    kin_object_unref(seen.objects[i]);
+  }
+  assert_int_equal(seen.illegal, 0);
+}
+
 /* A relist that ends during the replay is no news: synced is still to come. */
 static void test_relisted_during_replay_is_not_told(void **state) {
   (void)state;
@@ -495,6 +541,74 @@ static void test_changes_during_resync(void **state) {
   expect_view_is_store();
 }
 
+static size_t tell_per_change; /* updates for each that the handler makes */
+
+static void change_in_update(struct kin_informer *informer,
+                             const kin_event *event, void *data) {
+  view_cb(informer, event, data);
+  view *v = data;
+  if (tell_per_change > 1 ? v->updates % tell_per_change == 0
+                          : tell_per_change == 1 && !event->is_resync) {
+    put_number((int)(v->updates * 7 % MANY));
+  }
+}
+
+static kin_listener *begin_resync(size_t per_change) {
+  put_all();
+  sync_dispatcher();
+  kin_listener_options options = viewing();
+  options.on_update = change_in_update;
+  options.resync_ms = 1000;
+  options.exact_limit = KIN_NEVER;
+  kin_listener *listener = rig_listen(&rig, &options);
+  rig_run(&rig);
+  tell_per_change = per_change;
+  return listener;
+}
+
+static void end_period(void) {
+  rig.now_ns += UINT64_C(1000000000);
+  kin__timers_run(&rig.timers, rig.now_ns / 1000000, 10);
+}
+
+/* PL-06: resyncs end beside changes that come as fast as the handler takes them,
+ * one after the other, and the queue hardly grows. */
+static void test_resyncs_end_beside_changes(void **state) {
+  (void)state;
+  kin_listener *listener = begin_resync(1);
+  for (int i = 0; i < 300; i++) {
+    put_number(i);
+  }
+  for (size_t round = 1; round <= 2; round++) {
+    end_period();
+    while (seen.resyncs < round * MANY) {
+      assert_true(rig_step(&rig));
+      assert_true(kin_listener_pending(listener) < 2 * 300);
+      assert_true(seen.updates < round * 12 * MANY);
+    }
+  }
+  tell_per_change = 0;
+  rig_run(&rig);
+  assert_int_equal(seen.resyncs, 2 * MANY);
+  expect_view_is_store();
+}
+
+/* A resync does not lengthen the queue of a handler that has time for all
+ * changes. */
+static void test_resync_beside_fewer_changes(void **state) {
+  (void)state;
+  kin_listener *listener = begin_resync(2);
+  end_period();
+  while (seen.resyncs < MANY) {
+    assert_true(rig_step(&rig));
+    assert_true(kin_listener_pending(listener) < 400);
+  }
+  tell_per_change = 0;
+  rig_run(&rig);
+  assert_int_equal(seen.resyncs, MANY);
+  expect_view_is_store();
+}
+
 /* SI-20: feeding is part of the slice, too. */
 static void test_feed_is_bounded_by_time(void **state) {
   (void)state;
@@ -526,6 +640,7 @@ int main(void) {
       TEST(test_changes_during_replay),
       TEST(test_replay_ends),
       TEST(test_replay_ends_beside_changes),
+      TEST(test_filtered_replay_ends_beside_changes),
       TEST(test_relisted_during_replay_is_not_told),
       TEST(test_paused_replay_waits),
       TEST(test_resync_comes_every_period),
@@ -534,6 +649,8 @@ int main(void) {
       TEST(test_no_resync_without_on_update),
       TEST(test_resyncs_merge),
       TEST(test_changes_during_resync),
+      TEST(test_resyncs_end_beside_changes),
+      TEST(test_resync_beside_fewer_changes),
       TEST(test_feed_is_bounded_by_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
