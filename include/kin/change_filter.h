@@ -38,7 +38,9 @@ extern "C" {
  * Without debounce_ms each change is told at once, by itself. With debounce_ms
  * a change begins a wait for its key. Each further change of the key prolongs
  * the wait. When the wait ends, what the filter told last of the key is
- * compared with what the key is now, and the difference is told:
+ * compared with what the key is now, and the difference is told. If the wait
+ * began with a delete, the last state that came with that delete stands for
+ * what was told last.
  *
  *   told last    now          told
  *   ---------    ---          ----
@@ -64,7 +66,8 @@ typedef struct kin_change {
   /** Update: the object as it was before the first change that is told here.
    * Its fields and uid are those that were told last; other parts may be newer
    * than what was told last. If that first change was a delete: the last state
-   * that came with it, whose fields may be newer, too. Otherwise NULL. */
+   * that came with the delete. Its fields and uid may differ from those that
+   * were told last. Otherwise NULL. */
   const kin_object *old_object;
 
   bool is_initial;          /**< add: part of the initial state */

@@ -239,6 +239,23 @@ static void test_what_many_changes_become(void **state) {
   filter_rig_close(&rig);
 }
 
+/* The last state that came with a delete stands for what was told, also if it
+ * has an older uid. Without a wait both changes are told. */
+static void test_delete_of_an_older_object(void **state) {
+  (void)state;
+  for (uint32_t debounce_ms = 0; debounce_ms <= 100; debounce_ms += 100) {
+    filter_rig rig;
+    open_with(&rig, debounce_ms, 0);
+    filter_rig_change(&rig, KIN_WATCH_DELETED, "k1", "u0", 7);
+    filter_rig_change(&rig, KIN_WATCH_ADDED, "k1", "u1", 1);
+    filter_rig_run(&rig);
+    filter_rig_pass(&rig, debounce_ms);
+    filter_rig_expect(&rig,
+                      debounce_ms == 0 ? "D:k1=7 A:k1=1 " : "R:k1=7>1x2 ");
+    filter_rig_close(&rig);
+  }
+}
+
 /* A state that is no change is what is told when the wait is over. */
 static void test_newest_object_is_told(void **state) {
   (void)state;
@@ -549,6 +566,7 @@ int main(void) {
       cmocka_unit_test(test_debounce_is_per_key),
       cmocka_unit_test(test_max_wait),
       cmocka_unit_test(test_what_many_changes_become),
+      cmocka_unit_test(test_delete_of_an_older_object),
       cmocka_unit_test(test_newest_object_is_told),
       cmocka_unit_test(test_flush),
       cmocka_unit_test(test_flush_beside_changes),
