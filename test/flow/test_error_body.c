@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <kin/error.h>
+
 #include "support/informer_world.h"
 
 /* The error is told now, and the list is asked for again. */
@@ -85,6 +87,61 @@ static void test_without_memory(void **state) {
   recover(&w);
 }
 
+/* RE-04: the status of an error is told although its body is cut, unless the
+ * reason of the cut says more: a TLS server answers plain HTTP with a 400. */
+static void test_cut(void **state) {
+  (void)state;
+  static const struct {
+    int status; /* of the head */
+    int code;
+    kin_error_class error_class;
+    int told_status;
+    kin_error_class told_class;
+  } cases[] = {
+      {401, KIN_EEOF, KIN_CLASS_CONNECT, 401, KIN_CLASS_AUTH},
+      {403, KIN_EEOF, KIN_CLASS_CONNECT, 403, KIN_CLASS_FORBIDDEN},
+      {404, KIN_ETLS, KIN_CLASS_TLS, 404, KIN_CLASS_ABSENT},
+      {410, KIN_EHTTP, KIN_CLASS_PROTOCOL, 410, KIN_CLASS_SERVER},
+      {503, KIN_ETIMEDOUT, KIN_CLASS_CONNECT, 503, KIN_CLASS_SERVER},
+      {400, KIN_EEOF, KIN_CLASS_CONNECT, 400, KIN_CLASS_SERVER},
+      {400, KIN_ETLSSETUP, KIN_CLASS_TLS, 0, KIN_CLASS_TLS},
+      {503, KIN_ENOMEM, KIN_CLASS_MEMORY, 0, KIN_CLASS_MEMORY},
+      {200, KIN_EEOF, KIN_CLASS_CONNECT, 0, KIN_CLASS_CONNECT},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    iw_world w;
+    iw_open_objects(&w, 0);
+    assert_true(script_head(&w.script, "pods", cases[i].status));
+    assert_true(script_body(&w.script, "pods", "{", 1));
+    script_break(&w.script, "pods", cases[i].code, cases[i].error_class);
+    assert_int_equal(iw_status(&w, "").last_error_class, cases[i].told_class);
+    expect_told(&w, 1, cases[i].told_status);
+    recover(&w);
+  }
+}
+
+/* A watch whose version has expired loses its position also then. */
+static void test_cut_watch(void **state) {
+  (void)state;
+  iw_world w;
+  iw_open_objects(&w, 3);
+  mini_serve(&w.server);
+  mini_put(&w.server, 1);
+  mini_serve(&w.server);
+  mini_end_watches(&w.server);
+  script_advance(&w.script, 5000);
+  assert_true(script_head(&w.script, "watch=true", 410));
+  assert_true(script_body(&w.script, "watch=true", "{", 1));
+  script_break(&w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
+  assert_int_equal(iw_status(&w, "").last_error_status, 410);
+  script_advance(&w.script, 60000);
+  assert_null(script_find(&w.script, "watch=true"));
+  mini_serve(&w.server);
+  assert_int_equal(iw_status(&w, "").relists, 1);
+  iw_close(&w);
+  iw_finish(&w);
+}
+
 /* One that is closed before the body ends leaves no timer. */
 static void test_closed(void **state) {
   (void)state;
@@ -97,10 +154,9 @@ static void test_closed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_trickled),
-      cmocka_unit_test(test_flood),
-      cmocka_unit_test(test_without_memory),
-      cmocka_unit_test(test_closed),
+      cmocka_unit_test(test_trickled),       cmocka_unit_test(test_flood),
+      cmocka_unit_test(test_without_memory), cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_cut_watch),      cmocka_unit_test(test_closed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

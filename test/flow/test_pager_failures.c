@@ -91,6 +91,36 @@ static void test_pager_head_decides(void **state) {
   }
 }
 
+/* RR-01: the head decides also if the body after it is cut. */
+static void test_pager_head_decides_before_a_cut(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    int64_t retry_after_s;
+    const char *expected;
+  } cases[] = {{503, 30, "! "},
+               {429, 30, "! "},
+               {503, -1, "end:ESTATUS//0 "},
+               {403, -1, "end:ESTATUS//0 "},
+               {404, -1, "end:ESTATUS//0 "},
+               {410, -1, "end:EGONE//0 "}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pager_world w;
+    pw_open(&w);
+    kin__response_head head = {.status = cases[i].status,
+                               .content_type = {"application/json", 16},
+                               .retry_after_s = cases[i].retry_after_s,
+                               .is_identity = true};
+    script_request *request = script_expect(&w.vh.script, "/pods");
+    assert_true(script_request_give_head(request, &head));
+    assert_true(script_request_body(request, "{\"kind\":", 8));
+    pw_break(&w, KIN_EEOF);
+    pw_expect(&w, cases[i].expected);
+    assert_true(cases[i].retry_after_s < 0 || w.retry_in_ms == 30000);
+    pw_finish(&w);
+  }
+}
+
 /* The count of retries is of one page in a row. */
 static void test_pager_retries_begin_again(void **state) {
   (void)state;
@@ -334,6 +364,7 @@ int main(void) {
       cmocka_unit_test(test_pager_is_put_off),
       cmocka_unit_test(test_pager_failures_that_are_final),
       cmocka_unit_test(test_pager_head_decides),
+      cmocka_unit_test(test_pager_head_decides_before_a_cut),
       cmocka_unit_test(test_pager_retries_begin_again),
       cmocka_unit_test(test_pager_token_comes_again),
       cmocka_unit_test(test_pager_broken_connections),

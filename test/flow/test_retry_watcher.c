@@ -642,6 +642,26 @@ static void test_retry_watcher_not_granted(void **state) {
   }
 }
 
+/* A refusal is final also if its body is cut. */
+static void test_retry_watcher_cut_refusal(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    const char *expected;
+  } cases[] = {{401, "E:401/Unauthorized end:ESTATUS "},
+               {403, "E:403/Forbidden end:ESTATUS "},
+               {503, "! "}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    retry_world w;
+    rw_open(&w, "5");
+    assert_true(script_head(&w.vh.script, "watch=true", cases[i].status));
+    assert_true(rw_send(&w, "{"));
+    rw_break(&w);
+    watch_log_expect(&w.log, cases[i].expected);
+    rw_finish(&w);
+  }
+}
+
 /* Every allocation fails once: a Status in a 200's body that cannot be read for
  * lack of memory is not taken for a misplaced event. */
 static bool run_status_without_memory(size_t fail_at) {
@@ -713,6 +733,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_stopped_after_the_end),
       cmocka_unit_test(test_retry_watcher_without_retry),
       cmocka_unit_test(test_retry_watcher_not_granted),
+      cmocka_unit_test(test_retry_watcher_cut_refusal),
       cmocka_unit_test(test_retry_watcher_status_without_memory),
       cmocka_unit_test(test_retry_watcher_status),
   };

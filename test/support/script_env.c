@@ -312,7 +312,8 @@ void script_respond(script_env *script, const char *part, int status,
 
 void script_break_request(script_request *request, int code,
                           kin_error_class error_class) {
-  kin__exchange_error error = {.code = code, .error_class = error_class};
+  kin__exchange_error error = {
+      .code = code, .error_class = error_class, .had_head = request->has_head};
   snprintf(error.message, sizeof error.message, "broken by the test");
   script_break_with(request, &error);
 }
