@@ -211,7 +211,8 @@ typedef struct kin_feed_error {
   const char *reason; /**< a Status reason such as "Expired" */
   const char *message;
 
-  /** Used without a status. code: a negative code; any other value stands for
+  /** Used without a status, and without a reason that stands for one as
+   * "Forbidden" does. code: a negative code; any other value stands for
    * KIN_ESTATUS. error_class: NONE stands for the class that fits the code.
    * KIN_EGONE is the same as 410. */
   int code;

@@ -366,25 +366,24 @@ int kin_feed_watch_end(kin_feed *feed) {
   return 0;
 }
 
-/* A failure with a status is treated like an API server's response. */
+/* A failure with a status is treated like an API server's response. A reason
+ * that stands for a status is as good as one. */
 static void make_failure(const kin_feed *feed, const kin_feed_error *error,
                          kin__failure *failure) {
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
   int64_t retry_after_s =
       error->retry_after_s > 0 ? (int64_t)error->retry_after_s : -1;
-  bool has_status =
-      error->status != 0 || kin__or_default(error->reason, "")[0] != '\0';
-  bool is_gone = !has_status && error->code == KIN_EGONE;
-  if (has_status || is_gone || error->code >= 0) {
-    kin__status status = {0};
-    kin__status_make(&status, is_gone ? 410 : error->status,
-                     kin__or_default(error->reason, ""),
-                     kin__or_default(error->message, ""));
-    kin__failure_from_status(failure, &status, retry_after_s, what);
-    failure->is_put_off = kin__is_put_off(failure->status, retry_after_s);
-  } else {
+  bool is_gone = error->status == 0 && error->code == KIN_EGONE;
+  kin__status status;
+  kin__status_make(&status, is_gone ? 410 : error->status,
+                   kin__or_default(error->reason, ""),
+                   kin__or_default(error->message, ""));
+  kin__failure_from_status(failure, &status, retry_after_s, what);
+  failure->is_put_off = kin__is_put_off(failure->status, retry_after_s);
+  if (failure->status == 0 && error->code < 0) {
     kin__failure_from_code(failure, error->code, what, "");
+    snprintf(failure->reason, sizeof failure->reason, "%s", status.reason);
     size_t length = strlen(failure->message);
     const char *why = kin__or_default(error->message, "");
     snprintf(failure->message + length, sizeof failure->message - length,

@@ -140,21 +140,63 @@ static void test_error_events(void **state) {
   }
 }
 
-/* RE-06: the code says that the version has expired as well as a status. */
+/* RE-06: the code says that the version has expired as well as a status, also
+ * beside a reason of the program's own. */
 static void test_expired_by_code(void **state) {
   (void)state;
-  source_rig f;
-  source_rig_open_watching(&f);
-  kin_feed_error error = KIN_FEED_ERROR_INIT;
-  error.code = KIN_EGONE;
-  f.source.is_open = false;
-  assert_int_equal(kin_feed_fail(f.source.feed, &error, true), 0);
-  script_advance(&f.vh.script, 3000);
-  hand_source_expect(&f.source, "L:5>");
-  assert_int_equal(f.error.code, KIN_EGONE);
-  assert_int_equal(f.error.error_class, KIN_CLASS_SERVER);
-  assert_int_equal(f.error.status, 410);
-  source_rig_close(&f);
+  static const char *const reasons[] = {"", "TooOldResourceVersion"};
+  for (size_t i = 0; i < 2; i++) {
+    source_rig f;
+    source_rig_open_watching(&f);
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.code = KIN_EGONE;
+    error.reason = reasons[i];
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, true), 0);
+    script_advance(&f.vh.script, 3000);
+    hand_source_expect(&f.source, "L:5>");
+    assert_int_equal(f.error.code, KIN_EGONE);
+    assert_int_equal(f.error.error_class, KIN_CLASS_SERVER);
+    assert_int_equal(f.error.status, 410);
+    assert_string_equal(f.reason, reasons[i]);
+    source_rig_close(&f);
+  }
+}
+
+/* A reason stands for its status; a reason without a status leaves the code as
+ * it is. */
+static void test_reasons_beside_codes(void **state) {
+  (void)state;
+  static const struct {
+    int code;
+    const char *reason;
+    int told_code;
+    kin_error_class told_class;
+    int told_status;
+  } cases[] = {
+      {KIN_EEOF, "Forbidden", KIN_ESTATUS, KIN_CLASS_FORBIDDEN, 403},
+      {KIN_EEOF, "Expired", KIN_EGONE, KIN_CLASS_SERVER, 410},
+      {KIN_EEOF, "CableCut", KIN_EEOF, KIN_CLASS_CONNECT, 0},
+      {KIN_ENOMEM, "NoRoom", KIN_ENOMEM, KIN_CLASS_MEMORY, 0},
+      {0, "CableCut", KIN_ESTATUS, KIN_CLASS_SERVER, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    source_rig f;
+    source_rig_open_watching(&f);
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.code = cases[i].code;
+    error.reason = cases[i].reason;
+    error.message = "because";
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, true), 0);
+    script_run(&f.vh.script);
+    assert_int_equal(f.error.code, cases[i].told_code);
+    assert_int_equal(f.error.error_class, cases[i].told_class);
+    assert_int_equal(f.error.status, cases[i].told_status);
+    assert_string_equal(f.reason, cases[i].reason);
+    assert_non_null(strstr(f.message, "because"));
+    source_rig_close(&f);
+  }
 }
 
 /* client-go TestReflectorListAndWatchWithErrors; RL-07, RL-11, RW-04, LW-03: a
@@ -612,6 +654,7 @@ int main(void) {
       cmocka_unit_test(test_known_is_added),
       cmocka_unit_test(test_error_events),
       cmocka_unit_test(test_expired_by_code),
+      cmocka_unit_test(test_reasons_beside_codes),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_open_fails),
       cmocka_unit_test(test_open_fails_with_a_positive_code),
