@@ -141,12 +141,14 @@ static void begin_length(kin__http1_head *head, llhttp_t *parser) {
   parser->flags &= (uint16_t)~F_CONTENT_LENGTH; /* until the value's end */
 }
 
-/* Only in a final head two framings contradict each other: a 1xx has no body,
- * and trailers come behind one. */
+/* Only a final head says how long a body is: a 1xx has none, and trailers come
+ * behind one. In both llhttp must take each field for an unknown one, or it
+ * refuses lengths that differ or are no numbers. */
 static int on_header_field_complete(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
-  llhttp_set_lenient_chunked_length(
-      parser, http1->is_head_done || llhttp_get_status_code(parser) < 200);
+  if (http1->is_head_done || llhttp_get_status_code(parser) < 200) {
+    parser->header_state = 0; /* an unknown field */
+  }
   if (++http1->line_count > KIN__HTTP1_MAX_LINES) {
     return refuse(http1, "over 256 header lines");
   }
@@ -323,10 +325,8 @@ static int on_headers_complete(llhttp_t *parser) {
   }
   if (status < 200) {
     http1->is_interim = true;
-    /* Its Connection field does not count: the response must follow. llhttp
-     * would then add the response's length to this one's digits. */
+    /* The response must follow, also after a 1xx of HTTP/1.0. */
     llhttp_set_lenient_keep_alive(parser, 1);
-    parser->content_length = 0;
     return SKIP_BODY;
   }
   http1->is_head_done = true;

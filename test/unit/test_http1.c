@@ -296,6 +296,15 @@ static const response_case framings[] = {
     {"HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nTransfer-Encoding: "
      "x\r\n\r\n" CHUNKED "2\r\nhi\r\n0\r\n\r\n",
      0, 200, "hi", true},
+    {"HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nContent-Length: "
+     "8\r\n\r\n" CHUNKED "2\r\nhi\r\n0\r\n\r\n",
+     0, 200, "hi", true},
+    {"HTTP/1.1 103 Early Hints\r\nContent-Length: x\r\n\r\n" OK
+     "Content-Length: 2\r\n\r\nhi",
+     0, 200, "hi", true},
+    {"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n" OK
+     "Content-Length: 2\r\n\r\nhi",
+     0, 200, "hi", true},
     /* Lengths in several lines, if they agree. */
     {OK "Content-Length: 5\r\nContent-Length: 5\r\ncontent-length: 5\r\n\r\n"
         "hello",
@@ -307,6 +316,22 @@ static const response_case framings[] = {
      "hello", true},
     {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: 55\r\n\r\n!", 0, 200, "hello",
      false},
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: 55\r\n"
+             "Content-Length: 55\r\n\r\n",
+     0, 200, "hello", true},
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: abc\r\n\r\n", 0, 200, "hello",
+     true},
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length:\r\n\r\n", 0, 200, "hello",
+     true},
+    /* Nor does a coding, or a word about the connection. */
+    {CHUNKED "5\r\nhello\r\n0\r\nContent-Length: 5\r\n"
+             "Transfer-Encoding: gzip\r\n\r\n",
+     0, 200, "hello", true},
+    {CHUNKED "5\r\nhello\r\n0\r\nTransfer-Encoding: chunked\r\n"
+             "Content-Length: 5\r\n\r\n",
+     0, 200, "hello", true},
+    {CHUNKED "5\r\nhello\r\n0\r\nConnection: close\r\n\r\n", 0, 200, "hello",
+     true},
     /* More than one response. */
     {OK "Content-Length: 2\r\n\r\nhi!", 0, 200, "hi", false},
     {CHUNKED "0\r\n\r\n" OK "\r\n", 0, 200, "", false},
