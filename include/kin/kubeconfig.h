@@ -142,11 +142,12 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * of the last reading does not wait, and the files are read beside it. If the
  * settings have changed, the client connects anew with the new ones, and
  * watches go on from their last version. Files that can no longer be used
- * change nothing, nor do files that have lost the cluster or the user of the
- * context: the client neither moves to its pod's cluster nor goes on without
- * credentials. The first context whose server could be used is chosen for good:
- * a later change of current-context does not move the client to another
- * cluster. A new address in the chosen context is taken for the same cluster.
+ * change nothing, nor do files that have lost the cluster, the user or all
+ * credentials of the context: the client neither moves to its pod's cluster nor
+ * goes on without credentials. The first context whose server could be used is
+ * chosen for good: a later change of current-context does not move the client
+ * to another cluster. A new address in the chosen context is taken for the same
+ * cluster.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment by

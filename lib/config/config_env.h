@@ -7,6 +7,13 @@
 #include "base/log.h"
 #include "config/vault.h"
 
+/* Who a client is by the entry of its user. The greater has more to lose. */
+typedef enum kin__identity {
+  KIN__IDENTITY_NONE,
+  KIN__IDENTITY_IMPERSONATED, /* without credentials */
+  KIN__IDENTITY_CREDENTIALS
+} kin__identity;
+
 /* The surroundings of a configuration while it is loaded. So the code has no
  * loop, and reads no file itself. */
 typedef struct kin__config_env {
@@ -32,10 +39,11 @@ typedef struct kin__config_env {
   /* The pod is in use: no kubeconfig is read. */
   bool is_pod_only;
 
-  /* The settings in use have such an entry. Files without the one that is named
-   * cannot be used; for a first load they mean the pod, or no credentials. */
+  /* The settings in use have a cluster's entry, and this identity. Files without
+   * such an entry, or with a smaller identity, cannot be used: they may be half
+   * written. For a first load they mean the pod, or no credentials. */
   bool needs_cluster;
-  bool needs_user;
+  kin__identity needs_identity;
 
   void *ctx;
   const kin__log *log; /* NULL: none */

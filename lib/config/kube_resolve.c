@@ -332,7 +332,7 @@ static void choose_context(kin__kube_choice *choice, const kin__kube_set *set,
   }
 }
 
-/* A name that the program gave must exist, and so must the entries that the
+/* A name that the program gave must exist, and so must the cluster that the
  * settings in use have. */
 static void choose(kin__kube_choice *choice, const kin__kube_set *set,
                    const kin_kubeconfig_options *options,
@@ -357,13 +357,44 @@ static void choose(kin__kube_choice *choice, const kin__kube_set *set,
   }
   if (user != NULL) {
     choice->user = *user;
-  } else if (has_user_option || (env->needs_user && user_name != NULL)) {
+  } else if (has_user_option) {
     tell_missing(user_name, "user", problems);
-  } else if (user_name != NULL) {
-    kin__log_write(env->log, KIN_LOG_WARN,
-                   "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
-                   "that does not exist: no credentials",
-                   choice->context.entry.name, user_name);
+  }
+}
+
+static kin__identity identity_of(const kin__kube_user *user) {
+  bool has_credentials = user->token.value != NULL ||
+                         user->token_file.value != NULL ||
+                         user->username.value != NULL || user->exec != NULL ||
+                         user->client_certificate.value != NULL ||
+                         user->client_certificate_data.value != NULL;
+  return has_credentials          ? KIN__IDENTITY_CREDENTIALS
+         : user->as.value != NULL ? KIN__IDENTITY_IMPERSONATED
+                                  : KIN__IDENTITY_NONE;
+}
+
+/* A file that is cut may end in the last user, or in the context before its
+ * user. */
+static void check_identity(const kin__kube_choice *choice,
+                           const kin__config_env *env,
+                           kin__problems *problems) {
+  const char *name = choice->user.entry.name;
+  bool exists = choice->user.entry.place.file != NULL;
+  if (problems->count > 0) {
+    return;
+  }
+  if (identity_of(&choice->user) >= env->needs_identity) {
+    if (!exists && name[0] != '\0') {
+      kin__log_write(env->log, KIN_LOG_WARN,
+                     "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
+                     "that does not exist: no credentials",
+                     choice->context.entry.name, name);
+    }
+  } else if (exists) {
+    kin__problems_add(problems, choice->user.entry.place, "user",
+                      "\"%.120s\" has no credentials any more", name);
+  } else {
+    tell_missing(name, "user", problems);
   }
 }
 
@@ -390,9 +421,10 @@ int kin__kube_resolve(kin__resolved_config *out, const kin__kube_set *set,
                       const kin__config_env *env, kin__problems *problems) {
   kin__kube_choice choice = {.cluster = {.disable_compression = false}};
   choose(&choice, set, options, env, problems);
-  kin__kube_override(&choice, options);
   out->has_cluster = choice.cluster.entry.place.file != NULL;
-  out->has_user = choice.user.entry.place.file != NULL;
+  out->identity = identity_of(&choice.user);
+  check_identity(&choice, env, problems);
+  kin__kube_override(&choice, options);
   if (!out->has_cluster && !overrides_cluster(options) &&
       problems->count == 0) {
     kin__kube_check_user(&choice.user, env, problems);

@@ -82,7 +82,7 @@ static void load_in_pool(uv_work_t *work) {
   env.folder = finder->folder;
   env.is_pod_only = finder->is_pod_only;
   env.needs_cluster = finder->current.has_cluster;
-  env.needs_user = finder->current.has_user;
+  env.needs_identity = finder->current.identity;
   env.ctx = finder;
   kin_kubeconfig_options which = finder->which;
   which.context = kin__or_default(which.context, finder->current.context);

@@ -268,7 +268,7 @@ static void test_open_pod_whose_authority_comes_late(void **state) {
 
 static const loop_reply only_refuse[] = {{.bytes = REFUSED}};
 
-/* `user` NULL: no entry of a user; so is `has_cluster`. */
+/* `user` NULL: no entry of a user; so is `has_cluster`. "": an empty entry. */
 static void write_entries(const bench *b, bool has_cluster, const char *user) {
   char cluster[128] = "";
   char users[128] = "";
@@ -326,6 +326,8 @@ static void test_open_rotation_that_loses_entries(void **state) {
     write_entries(&b, false, "nobody");
     expect_user(&b, users[i]);
     write_entries(&b, true, NULL);
+    expect_user(&b, users[i]);
+    write_entries(&b, true, "");
     expect_user(&b, users[i]);
     write_entries(&b, false, NULL);
     expect_user(&b, users[i]);

@@ -526,10 +526,11 @@ static void test_pod_only(void **state) {
 #define CLUSTER_A "clusters: [{name: a, cluster: {server: 'https://a'}}]\n"
 #define USER_A "users: [{name: a, user: {token: t}}]\n"
 
-static void expect_entries(const char *text, bool has_cluster, bool has_user) {
+static void expect_entries(const char *text, bool has_cluster,
+                           kin__identity identity) {
   kube_world_assert_ok(&world, kube_world_load_text(&world, text));
   assert_int_equal(world.config.has_cluster, has_cluster);
-  assert_int_equal(world.config.has_user, has_user);
+  assert_int_equal(world.config.identity, identity);
 }
 
 /* The entries that are in use stay there: the pod does not take the place of a
@@ -538,27 +539,84 @@ static void test_entries_in_use(void **state) {
   (void)state;
   static const char no_users[] = CLUSTER_A OF_A("cluster: a, ", "user: a");
   static const char no_clusters[] = USER_A OF_A("cluster: a, ", "user: a");
-  static const char anonymous[] = CLUSTER_A USER_A OF_A("cluster: a", "");
   kube_world_pod(&world);
-  expect_entries(CONFIG("a", "t"), true, true);
-  expect_entries(no_users, true, false);
+  expect_entries(CONFIG("a", "t"), true, KIN__IDENTITY_CREDENTIALS);
+  expect_entries(no_users, true, KIN__IDENTITY_NONE);
   kube_world_expect(&world, no_clusters, POD_RESULT " in-cluster=true");
   world.env.needs_cluster = true;
-  expect_entries(no_users, true, false);
+  expect_entries(no_users, true, KIN__IDENTITY_NONE);
   kube_world_expect_problem(&world, no_clusters,
                             "cluster: there is no cluster \"a\"");
   kube_world_expect_problem(&world, USER_A OF_A("", "user: a"),
                             "cluster: there is no cluster \"\"");
   kube_world_expect_problem(&world, "kind: Config\n",
                             "cluster: there is no cluster \"\"");
-  world.env.needs_user = true;
-  expect_entries(CONFIG("a", "t"), true, true);
+  world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
+  expect_entries(CONFIG("a", "t"), true, KIN__IDENTITY_CREDENTIALS);
   kube_world_expect_problem(&world, no_users, "user: there is no user \"a\"");
   assert_string_equal(world.lines, "");
-  expect_entries(anonymous, true, false);
   world.options.context = "b";
   kube_world_expect_problem(&world, no_users,
                             "context: there is no context \"b\"");
+}
+
+#define IN_BLOCKS                                                              \
+  CLUSTER_A "contexts:\n- name: a\n  context:\n    cluster: a\n    user: a\n"  \
+            "current-context: a\nusers:\n"
+#define LOST "/k/config:9: user: \"a\" has no credentials any more"
+
+/* A file that is read while it is written ends anywhere. The identity in use
+ * stays, wherever that is; a user without any goes on. */
+static void test_identity_in_use(void **state) {
+  (void)state;
+  static const char *const cuts[] = {"- name: a\n", "- name: a\n  user:\n",
+                                     "- name: a\n  user:\n    token:\n",
+                                     "- name: a\n  user:\n    password: p\n"};
+  static const char only_as[] = IN_BLOCKS "- name: a\n  user:\n    as: b\n";
+  static const char empty[] = IN_BLOCKS "- name: a\n  user: {}\n";
+  static const char no_user[] = CLUSTER_A OF_A("cluster: a", "");
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+    char text[512];
+    snprintf(text, sizeof text, IN_BLOCKS "%s", cuts[i]);
+    world.env.needs_identity = KIN__IDENTITY_NONE;
+    expect_entries(text, true, KIN__IDENTITY_NONE);
+    world.env.needs_identity = KIN__IDENTITY_IMPERSONATED;
+    kube_world_expect_problem(&world, text, LOST);
+    world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
+    kube_world_expect_problem(&world, text, LOST);
+  }
+  world.options.token = "of-the-option";
+  kube_world_expect_problem(&world, empty, LOST);
+  world.options.token = NULL;
+  kube_world_expect_problem(&world, only_as, LOST);
+  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
+  world.env.needs_identity = KIN__IDENTITY_IMPERSONATED;
+  expect_entries(only_as, true, KIN__IDENTITY_IMPERSONATED);
+  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
+  world.env.needs_identity = KIN__IDENTITY_NONE;
+  expect_entries(no_user, true, KIN__IDENTITY_NONE);
+}
+
+static void test_credentials_in_use(void **state) {
+  (void)state;
+  static const char *const all[] = {
+      "token: t",
+      "tokenFile: /k/token",
+      "username: u",
+      "client-certificate: /k/c, client-key: /k/c",
+      "client-certificate-data: Yw==, client-key-data: Yw==",
+      "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: c}"};
+  kube_world_file(&world, "/k/token", "t");
+  kube_world_file(&world, "/k/c", "c");
+  world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             CLUSTER_A OF_A("cluster: a, ",
+                            "user: a") "users: [{name: a, user: {%s}}]\n",
+             all[i]);
+    expect_entries(text, true, KIN__IDENTITY_CREDENTIALS);
+  }
 }
 
 /* client-go TestInClusterClientConfigPrecedence, KC-09: each override alone. */
@@ -706,6 +764,8 @@ int main(void) {
       TEST(test_overrides_in_a_pod),
       TEST(test_pod_only),
       TEST(test_entries_in_use),
+      TEST(test_identity_in_use),
+      TEST(test_credentials_in_use),
       TEST(test_in_cluster_alone),
       TEST(test_namespaces),
       TEST(test_bad_namespace_of_a_pod),
