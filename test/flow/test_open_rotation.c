@@ -25,11 +25,9 @@
 #include <kin/kubeconfig.h>
 
 #include "base/str.h"
-#include "client/route.h"
 #include "config/kube_load.h"
-#include "connect/kube_finder.h"
-#include "connect/late.h"
 #include "support/client_world.h"
+#include "support/kube_route.h"
 #include "support/tls_server.h"
 
 #define WATCH(event) ANSWER_CHUNKED "64\r\n" event "\r\n"
@@ -146,23 +144,10 @@ static void write_config(const bench *b, int n) {
   tls_write_file(b->path, text);
 }
 
-/* kin_client_open_kubeconfig, but that a reading may follow another one at
- * once. */
-static int open_route(kin__route *out, const kin__server_place *place,
-                      const kin_client_options *options, void *ctx) {
-  const bench *b = ctx;
-  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
-  which.path = b->path;
-  kin__finder finder;
-  int err = kin__kube_finder_open(&finder, place, &which);
-  assert_int_equal(err, 0);
-  finder.retry_ms = 0;
-  return kin__late_open(out, place, options, &finder);
-}
-
 static int open_client(client_world *w) {
-  return kin__client_open(&w->client, &w->loop, &w->options, open_route,
-                          w->data);
+  bench *b = w->data;
+  return kin__client_open(&w->client, &w->loop, &w->options, kube_route_open,
+                          b->path);
 }
 
 static void serve_as(bench *b, int n) {
