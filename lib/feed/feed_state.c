@@ -85,9 +85,11 @@ static kin_state compute_state(const kin_feed *feed) {
     return KIN_STATE_LIVE;
   }
   /* The first watch, and the watch after a regular end, open within a round
-   * trip; so does a watch after a verify. The state stays meanwhile. */
+   * trip; so does a watch after a verify. The state stays meanwhile. A wait
+   * without a failure is longer: the watch had ended within a second. */
   bool was_well =
-      feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
+      (feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING) &&
+      machine != KIN__LISTWATCH_WAITING;
   return kin__listwatch_failures(&feed->listwatch) == 0 && was_well &&
                  !feed->is_relisting
              ? feed->state

@@ -27,7 +27,8 @@ typedef struct kin__backoff {
 typedef enum kin__backoff_kind {
   KIN__BACKOFF_ORDINARY = 0, /* everything else */
   KIN__BACKOFF_THROTTLED,    /* 429 to a watch */
-  KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx to a cheap request */
+  KIN__BACKOFF_UNREACHED,    /* no answer; 5xx to a cheap request; or a watch
+                              * that ended within a second in good order */
   KIN__BACKOFF_REFUSED,      /* 404; Retry-After; after the first list also 401,
                               * 403, no credential and a refused list */
   KIN__BACKOFF_LOST,         /* the position is lost */

@@ -356,6 +356,19 @@ static void on_error_event(kin__listwatch *listwatch,
   }
 }
 
+/* Nothing tells how long a server goes on to end its watches at once. A held
+ * position is cheap to ask for, so only a list waits longer and longer. */
+static void wait_after_short_watch(kin__listwatch *listwatch, uint64_t now_ms,
+                                   kin__listwatch_actions *actions) {
+  kin__listwatch_state after = after_watch(listwatch, now_ms, actions);
+  kin__backoff_kind kind = after == KIN__LISTWATCH_LISTING
+                               ? KIN__BACKOFF_ORDINARY
+                               : KIN__BACKOFF_UNREACHED;
+  kin__listwatch_to_waiting(
+      listwatch, after,
+      kin__listwatch_next_delay_ms(listwatch, kind, -1, now_ms), actions);
+}
+
 /* RW-02, RW-07: a regular end of a watch is not reported; the watch is opened
  * again. */
 static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
@@ -379,11 +392,7 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
     kin__listwatch_end_verify(listwatch, 0, actions);
     kin__listwatch_to_opening(listwatch, now_ms, actions);
   } else if (age_ms < KIN__VERY_SHORT_WATCH_MS) {
-    kin__listwatch_to_waiting(listwatch,
-                              after_watch(listwatch, now_ms, actions),
-                              kin__listwatch_next_delay_ms(
-                                  listwatch, KIN__BACKOFF_ORDINARY, -1, now_ms),
-                              actions);
+    wait_after_short_watch(listwatch, now_ms, actions);
   } else {
     watch_or_list_again(listwatch, now_ms, actions);
   }

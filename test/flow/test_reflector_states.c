@@ -109,6 +109,26 @@ static void test_reconnecting(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* LIVE -> RECONNECTING -> LIVE, when a watch ends within a second: there is no
+ * watch during the wait, although nothing has failed. */
+static void test_short_watch(void **state) {
+  (void)state;
+  reflector_rig f;
+  open_watching(&f, 0);
+  hand_source_bookmark(&f.source, "6");
+  hand_source_watch_end(&f.source);
+  expect_states(&f, "reconnecting ");
+  pass(&f, 1600);
+  hand_source_expect(&f.source, "W:6");
+  assert_int_equal(state_of(&f), KIN_STATE_RECONNECTING);
+  grant(&f);
+  expect_states(&f, "live ");
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
+  assert_int_equal(status.failures, 0);
+  reflector_rig_finish(&f);
+}
+
 /* One failure is enough, if nothing succeeds for a minute after it: here a
  * request that is not answered. */
 static void test_failing_once_for_long(void **state) {
@@ -536,8 +556,8 @@ static void test_verify_stays_live(void **state) {
     assert_int_equal(asked.verdicts, 0);
     hand_source_event(&f.source, KIN_WATCH_ADDED, "b@7");
     expect_verdict(0, "7");
+    pass(&f, 3000);
     hand_source_watch_end(&f.source);
-    pass(&f, 2000);
     hand_source_expect(&f.source, "W:7");
     expect_states(&f, "");
     assert_int_equal(f.errors, 0);
@@ -705,6 +725,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_live),
       cmocka_unit_test(test_reconnecting),
+      cmocka_unit_test(test_short_watch),
       cmocka_unit_test(test_failing_once_for_long),
       cmocka_unit_test(test_failing_long),
       cmocka_unit_test(test_stale_while_waiting),

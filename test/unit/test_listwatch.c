@@ -234,6 +234,23 @@ static void test_short_watch_backs_off(void **state) {
   lw_assert_wait(KIN__LISTWATCH_VERIFYING, 1600);
 }
 
+/* RW-07: a server that ends every watch at once is asked every 4 s, or sooner:
+ * the copy is out of date meanwhile. */
+static void test_short_watches_for_long(void **state) {
+  (void)state;
+  lw_list_and_watch("10");
+  for (int i = 0; i < 20; i++) {
+    lw_saw((kin__decoded_type)0, "10");
+    lw_input(KIN__INPUT_WATCH_ENDED);
+    lw_assert_wait(KIN__LISTWATCH_OPENING, i == 0 ? 800 : i == 1 ? 1600 : 2000);
+    assert_false(lw.actions.report);
+    lw.now_ms += lw.actions.timer_ms;
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_watch("10");
+    lw_input(KIN__INPUT_HEAD);
+  }
+}
+
 static void test_silent_watch_is_verified(void **state) {
   (void)state;
   lw_list_and_watch("10");
@@ -432,6 +449,7 @@ int main(void) {
       TEST(test_too_large_version_moves_on_at_once),
       TEST(test_watch_end_rewatches_at_once),
       TEST(test_short_watch_backs_off),
+      TEST(test_short_watches_for_long),
       TEST(test_silent_watch_is_verified),
       TEST(test_failed_verify_is_a_lost_position),
       TEST(test_verify_that_cannot_be_made_is_repeated),

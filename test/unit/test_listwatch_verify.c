@@ -184,7 +184,7 @@ static void test_short_watches_wait(void **state) {
   lw_input(KIN__INPUT_TIMER);
   assert_short_watch("10");
   lw_input(KIN__INPUT_WATCH_ENDED);
-  lw_assert_wait(KIN__LISTWATCH_LISTING, 1600);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 800); /* a series of its own */
   assert_verdict(KIN_EGONE);
 }
 
