@@ -237,10 +237,13 @@ void kin__feed_close(kin_feed *feed);
  * program's source without bookmarks, each verify of a quiet resource costs a
  * list.
  *
+ * During the wait after a watch that ended at once in good order, the verify
+ * begins when the wait is over.
+ *
  * Call from a task or a timer, never inside a call of the source. Errors:
- * KIN_EAGAIN (no watch is open, or a verify is under way), KIN_ECLOSED
- * (stopped), KIN_ENOTSUP (watch only), KIN_ETOOBIG (`target` has
- * KIN__VERSION_SIZE bytes or more). */
+ * KIN_EAGAIN (neither a watch is open nor such a wait, or a verify is under
+ * way), KIN_ECLOSED (stopped), KIN_ENOTSUP (watch only), KIN_ETOOBIG (`target`
+ * has KIN__VERSION_SIZE bytes or more). */
 int kin__feed_verify(kin_feed *feed, const char *target);
 /* During the wait for the next request: forgets the position, so that the next
  * request is a consistent list. No effect at any other time. */

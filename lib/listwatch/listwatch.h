@@ -54,7 +54,8 @@
  * watch, however the watch ended, and each verify (KIN_ENOTSUP).
  *
  * KIN__INPUT_VERIFY goes from WATCHING to VERIFYING, then to OPENING and
- * WATCHING for one or two short watches (verify.c). The short watches either
+ * WATCHING for one or two short watches (verify.c). In WAITING without a
+ * failure VERIFYING comes after the wait. The short watches either
  * come to the target version, or prove that nothing is left up to it, or the
  * position is lost and a consistent list follows. If the server refuses the
  * target, VERIFYING is entered again for the position alone; or a consistent
@@ -217,11 +218,7 @@ kin__listwatch_has_lost_verify(const kin__listwatch *listwatch) {
 }
 
 /* Whether KIN__INPUT_VERIFY would begin a verify now. */
-static inline bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
-  return listwatch->state == KIN__LISTWATCH_WATCHING &&
-         listwatch->verify.phase == KIN__VERIFY_NONE &&
-         listwatch->options.mode != KIN__WATCH_ONLY;
-}
+bool kin__listwatch_can_verify(const kin__listwatch *listwatch);
 
 /* Whether the server is known to refuse lists that come as watches. */
 static inline bool

@@ -51,6 +51,34 @@ bool kin__listwatch_has_reached(const kin__listwatch *listwatch) {
                               listwatch->verify_target);
 }
 
+/* A server may send each watch's head and end in one piece. Then the owner sees
+ * only the waits between the watches. Such a wait stands for the watch, unless a
+ * list is to follow. */
+static bool is_between_watches(const kin__listwatch *listwatch) {
+  return listwatch->state == KIN__LISTWATCH_WAITING &&
+         listwatch->retries.failures == 0 &&
+         (listwatch->in.waiting.after != KIN__LISTWATCH_LISTING ||
+          listwatch->position.is_unversioned);
+}
+
+bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
+  return (listwatch->state == KIN__LISTWATCH_WATCHING ||
+          is_between_watches(listwatch)) &&
+         listwatch->verify.phase == KIN__VERIFY_NONE &&
+         listwatch->options.mode != KIN__WATCH_ONLY;
+}
+
+/* Nothing is shortened: a wait without a failure keeps watches that end at once
+ * from being a storm. */
+static void verify_after_wait(kin__listwatch *listwatch,
+                              kin__listwatch_actions *actions) {
+  if (listwatch->position.is_unversioned) {
+    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
+  } else {
+    kin__listwatch_waiting(listwatch)->after = KIN__LISTWATCH_VERIFYING;
+  }
+}
+
 void kin__listwatch_on_verify(kin__listwatch *listwatch,
                               const kin__listwatch_input *input,
                               uint64_t now_ms,
@@ -64,6 +92,10 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch,
   *verify = (kin__verify){.phase = KIN__VERIFY_ASKING,
                           .needs_answer = input->needs_answer};
   kin__listwatch_copy_version(listwatch->verify_target, target);
+  if (listwatch->state == KIN__LISTWATCH_WAITING) {
+    verify_after_wait(listwatch, actions);
+    return;
+  }
   actions->cancel_request = true;
   actions->stop_timer = true;
   if (listwatch->position.is_unversioned) {

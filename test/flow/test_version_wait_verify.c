@@ -161,6 +161,29 @@ static void test_verify_without_a_watch(void **state) {
   told_expect(&v->t, "ok:5/a1");
 }
 
+/* The head and the end of each watch come in one read. So there is never a watch
+ * when the wish is looked at, only the wait after one. */
+static void test_verify_between_short_watches(void **state) {
+  version_rig *v = *state;
+  hand_source *source = &v->f.source;
+  hand_source_bookmark(source, "5");
+  hand_source_watch_end(source);
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_wait(&v->f, &v->t, "7", 0);
+  for (int i = 0; i < 400 && v->t.calls < 2; i++) {
+    version_rig_pass(&v->f, 50);
+    if (source->is_open && source->is_watch) {
+      assert_int_equal(kin_feed_open(source->feed), 0);
+      hand_source_bookmark(source, i < 60 ? "5" : "7");
+      hand_source_watch_end(source);
+    } else if (source->is_open) {
+      hand_source_list_end(source, i < 60 ? "5" : "7", "");
+    }
+  }
+  told_expect(&v->t, "ok:5/a1 ok:7/a1");
+  assert_int_equal(v->f.errors, 0);
+}
+
 /* The list that asks is refused: it is asked again. */
 static void test_verify_is_refused(void **state) {
   version_rig *v = *state;
@@ -292,6 +315,7 @@ int main(void) {
       WATCHING(test_verify_of_a_deaf_watch),
       WATCHING(test_verify_and_a_list_that_is_old),
       WATCHING(test_verify_without_a_watch),
+      WATCHING(test_verify_between_short_watches),
       WATCHING(test_verify_is_refused),
       WATCHING(test_verify_is_always_refused),
       cmocka_unit_test(test_verify_without_versions),

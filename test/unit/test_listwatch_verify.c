@@ -188,6 +188,68 @@ static void test_short_watches_wait(void **state) {
   assert_verdict(KIN_EGONE);
 }
 
+/* Asked after a watch that ended at once: VERIFYING comes when the wait is over,
+ * whatever the wait was for. */
+static void test_asked_after_a_short_watch(void **state) {
+  (void)state;
+  for (int is_silent = 0; is_silent < 2; is_silent++) {
+    lw_begin(0);
+    lw_list_and_watch("10");
+    if (!is_silent) {
+      lw_saw((kin__decoded_type)0, "10");
+    }
+    lw_input(KIN__INPUT_WATCH_ENDED);
+    assert_true(kin__listwatch_can_verify(&lw.listwatch));
+    lw_verify("");
+    assert_open();
+    assert_false(kin__listwatch_can_verify(&lw.listwatch));
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+    assert_false(lw.actions.start_timer);
+    assert_false(lw.actions.stop_timer);
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_verify("");
+    lw_page("20", "");
+    assert_short_watch("10");
+    lw_saw(KIN__DECODED_MODIFIED, "20");
+    assert_verdict(0);
+  }
+}
+
+/* A list that is next stays next. */
+static void test_asked_before_a_list(void **state) {
+  (void)state;
+  lw_list_and_watch("10");
+  lw_saw((kin__decoded_type)0, "10");
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_input(KIN__INPUT_RELIST);
+  assert_false(kin__listwatch_can_verify(&lw.listwatch));
+  lw_verify("");
+  assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 0);
+  lw_begin(0);
+  lw_list_and_watch("10");
+  lw_saw((kin__decoded_type)0, "10");
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_verify("");
+  lw_input(KIN__INPUT_RELIST);
+  assert_verdict(KIN_EGONE);
+}
+
+/* Without versions the list that is waited for is the answer. */
+static void test_asked_between_unversioned_lists(void **state) {
+  (void)state;
+  lw_list_and_watch("");
+  lw_saw(KIN__DECODED_ADDED, "");
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_verify("");
+  assert_verdict(KIN_ENOTSUP);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_int_equal(lw.actions.request.kind, KIN__REQUEST_NONE);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("", 500);
+}
+
 /* The newest version is older than the position: the server was restored from a
  * backup, and versions may come again. */
 static void test_server_went_back(void **state) {
@@ -562,6 +624,9 @@ int main(void) {
       TEST(test_reached_before),
       TEST(test_not_reached),
       TEST(test_short_watches_wait),
+      TEST(test_asked_after_a_short_watch),
+      TEST(test_asked_before_a_list),
+      TEST(test_asked_between_unversioned_lists),
       TEST(test_server_went_back),
       TEST(test_server_went_back_unasked),
       TEST(test_failures_are_retried),
