@@ -36,10 +36,11 @@ typedef enum kin_memory_decision {
    * kin_informer_set_max_bytes or kin_informer_set_shard. Cached objects stay,
    * and get older. A scope tries again with the waits of a failed request, at
    * most a minute each; nothing is sent to the server. There is room when, with
-   * the object and with the list that it belonged to, an eighth of max_bytes
-   * stays free: after namespaces were removed, or, with the client's bound, after
-   * other informers have shrunk or closed. If the namespace is removed or stopped
-   * whose object did not fit, a free eighth is enough.
+   * the object and with the list that it belonged to, an eighth of the bound that
+   * was reached stays free, and the other bound allows it: after namespaces were
+   * removed, or, with the client's bound, after other informers have shrunk or
+   * closed. If the namespace is removed or stopped whose object did not fit, a
+   * free eighth is enough.
    *
    * The new states of a list come beside the cached ones that they replace. So a
    * list in which all has changed needs a bound of twice the objects; with less

@@ -193,14 +193,23 @@ static bool refuses(const kin_informer *informer, uint64_t more) {
          (clients != NULL && kin__byte_bound_refuses(clients, more));
 }
 
-static bool is_near(const kin_informer *informer, uint64_t more) {
+bool kin__max_bytes_is_near(const kin_informer *informer) {
   const kin__byte_bound *clients = informer->env->object_bytes;
-  return kin__byte_bound_is_near(&informer->max_bytes.own, more) ||
-         (clients != NULL && kin__byte_bound_is_near(clients, more));
+  return kin__byte_bound_is_near(&informer->max_bytes.own, 0) ||
+         (clients != NULL && kin__byte_bound_is_near(clients, 0));
 }
 
-bool kin__max_bytes_is_near(const kin_informer *informer) {
-  return is_near(informer, 0);
+static const kin__byte_bound *reached_bound(const kin_informer *informer) {
+  const kin__max_bytes *b = &informer->max_bytes;
+  return b->is_clients ? informer->env->object_bytes : &b->own;
+}
+
+/* An eighth stays free of the bound that was reached. The other bound refused
+ * nothing, so there it is enough that all fits. */
+static bool has_room(const kin_informer *informer) {
+  uint64_t needed = informer->max_bytes.needed;
+  return !kin__byte_bound_is_near(reached_bound(informer), needed) &&
+         !refuses(informer, needed);
 }
 
 /* --- An object comes ------------------------------------------------------ */
@@ -220,17 +229,12 @@ static int keep_key(kin_informer *informer, kin_object **object) {
   return err;
 }
 
-/* Whether a pause is over. */
-static bool has_room(const kin_informer *informer) {
-  const kin__max_bytes *b = &informer->max_bytes;
-  return b->phase == KIN__BOUND_PAUSED && !is_near(informer, b->needed);
-}
-
 static bool is_open(kin_informer *informer) {
-  if (has_room(informer)) {
-    informer->max_bytes.phase = KIN__BOUND_OPEN;
+  kin__max_bytes *b = &informer->max_bytes;
+  if (b->phase == KIN__BOUND_PAUSED && has_room(informer)) {
+    b->phase = KIN__BOUND_OPEN;
   }
-  return informer->max_bytes.phase == KIN__BOUND_OPEN;
+  return b->phase == KIN__BOUND_OPEN;
 }
 
 static int refuse(kin__scope *scope) {
@@ -354,7 +358,7 @@ static kin_memory_decision ask(kin_informer *informer) {
   const kin__kept_options *options = &informer->settings.options;
   const kin__env *env = informer->env;
   const kin__max_bytes *b = &informer->max_bytes;
-  const kin__byte_bound *bound = b->is_clients ? env->object_bytes : &b->own;
+  const kin__byte_bound *bound = reached_bound(informer);
   const kin_memory_event event = {
       .size = sizeof event,
       .bytes = bound->used,
@@ -408,7 +412,7 @@ static void decide(kin_informer *informer, kin_memory_decision decision) {
 /* The program may close the informer, or set another bound. */
 static void decide_now(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
-  if (b->needed == 0 || !is_near(informer, b->needed)) {
+  if (b->needed == 0 || has_room(informer)) {
     b->phase = KIN__BOUND_OPEN;
     retry_refused(informer);
     return;
@@ -565,23 +569,11 @@ kin_memory_state kin__max_bytes_state(const kin_informer *informer) {
   if (b->phase == KIN__BOUND_STOPPED) {
     return KIN_MEMORY_STATE_STOPPED;
   }
-  bool is_paused =
-      b->phase == KIN__BOUND_ASKING || b->phase == KIN__BOUND_PAUSED;
-  if (is_paused && !has_room(informer)) {
+  if (b->phase == KIN__BOUND_ASKING ||
+      (b->phase == KIN__BOUND_PAUSED && !has_room(informer))) {
     return KIN_MEMORY_STATE_PAUSED;
   }
   return b->is_keys_only ? KIN_MEMORY_STATE_KEYS_ONLY : KIN_MEMORY_STATE_WHOLE;
-}
-
-const char *kin_memory_state_name(kin_memory_state state) {
-  static const char *const names[] = {
-      [KIN_MEMORY_STATE_WHOLE] = "whole",
-      [KIN_MEMORY_STATE_KEYS_ONLY] = "keys_only",
-      [KIN_MEMORY_STATE_PAUSED] = "paused",
-      [KIN_MEMORY_STATE_STOPPED] = "stopped",
-  };
-  size_t i = (size_t)state;
-  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
 }
 
 void kin__max_bytes_init(kin_informer *informer, uint64_t max) {

@@ -27,6 +27,17 @@ const char *kin_relist_reason_name(kin_relist_reason reason) {
   return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }
 
+const char *kin_memory_state_name(kin_memory_state state) {
+  static const char *const names[] = {
+      [KIN_MEMORY_STATE_WHOLE] = "whole",
+      [KIN_MEMORY_STATE_KEYS_ONLY] = "keys_only",
+      [KIN_MEMORY_STATE_PAUSED] = "paused",
+      [KIN_MEMORY_STATE_STOPPED] = "stopped",
+  };
+  size_t i = (size_t)state;
+  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+}
+
 void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   const kin__feed_counters *counters = &feed->counters;
   const kin__feed_metrics *from = &feed->metrics;
