@@ -353,7 +353,6 @@ kin_object *kin__compact_late(kin_informer *informer, kin_object *object) {
 void kin__compact_passed(kin_informer *informer) {
   if (informer->compact != NULL && informer->compact->is_late) {
     informer->compact->is_late = false;
-    kin__max_bytes_settle(informer);
     kin__max_bytes_reopen(informer);
   }
 }

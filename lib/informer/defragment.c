@@ -76,6 +76,7 @@ static bool step(kin__task *task) {
     (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
   bool has_more = end(informer);
+  kin__max_bytes_settle(informer); /* packed objects need less memory */
   kin__compact_passed(informer);
   return has_more;
 }

@@ -310,7 +310,11 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
   return 0;
 }
 
+/* The program may have written to the store since the last event. */
 int kin__max_bytes_admit(kin__scope *scope) {
+  if (scope->informer->fifo.depth == 0) {
+    kin__max_bytes_settle(scope->informer);
+  }
   scope->is_over_bytes = false;
   if (!is_open(scope->informer)) {
     return refuse(scope);

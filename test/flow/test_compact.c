@@ -679,6 +679,52 @@ static void test_dictionary_ends_a_pause(void **state) {
   }
 }
 
+/* Objects that the program held when the first dictionary came stay plain until
+ * the next one. A pause in between ends when that one has packed them, within the
+ * wait of a failed request. */
+static void test_later_dictionary_ends_a_pause(void **state) {
+  (void)state;
+  enum { ROUNDS = 5000 };
+  iw_world w;
+  hand_pool pool;
+  iw_init(&w, 0);
+  use_pool(&w, &pool);
+  kin_informer_options options = compact_options(&w);
+  open_told(&w, &options);
+  kin_store *store = kin_informer_store(w.informer);
+  int version = 1000;
+  for (int i = 0; i < OBJECTS; i++) {
+    tell(&w, i, version++, 1);
+  }
+  const kin_object *held[OBJECTS];
+  for (int i = 1; i < OBJECTS; i++) {
+    char key[32];
+    snprintf(key, sizeof key, "even/p%d", i);
+    held[i] = kin_object_ref(kin_store_get_key(store, key));
+    assert_non_null(held[i]);
+  }
+  pool_run(&pool);
+  script_run(&w.script);
+  for (int i = 0; i < ROUNDS && pool.work == NULL; i++) {
+    tell(&w, 0, version++, 1);
+  }
+  for (int i = 1; i < OBJECTS; i++) {
+    kin_object_unref(held[i]);
+  }
+  uint64_t full = kin_store_bytes(store);
+  assert_int_equal(kin_informer_set_max_bytes(w.informer, full + 50), 0);
+  tell_noise(&w, OBJECTS + 1, version);
+  assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
+  pool_run(&pool); /* the second dictionary */
+  script_run(&w.script);
+  assert_true(kin_store_bytes(store) < full / 2);
+  assert_int_equal(iw_metrics(&w).bounded_bytes, kin_store_bytes(store));
+  script_advance(&w.script, 61000);
+  assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_WHOLE);
+  assert_int_equal(script_open_requests(&w.script), 1);
+  iw_finish(&w);
+}
+
 /* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(iw_world *w) {
@@ -744,6 +790,7 @@ int main(void) {
       cmocka_unit_test(test_dictionary_comes_while_listing),
       cmocka_unit_test(test_close_while_packed_late),
       cmocka_unit_test(test_dictionary_ends_a_pause),
+      cmocka_unit_test(test_later_dictionary_ends_a_pause),
       cmocka_unit_test(test_close_while_made),
       cmocka_unit_test(test_relist_reuses),
       cmocka_unit_test(test_indices),

@@ -149,12 +149,47 @@ static void test_lifted_before_the_question(void **state) {
   iw_finish(&w);
 }
 
+/* --- The program's own writes --------------------------------------------- */
+
+static void delete_all(void) {
+  kin_store *store = kin_informer_store(w.informer);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_int_equal(kin_store_delete(store, kin_object_key(object)), 0);
+  }
+}
+
+/* The program makes the room itself. No event comes that would tell. */
+static void test_program_deletes(void **state) {
+  (void)state;
+  for (int is_client = 0; is_client < 2; is_client++) {
+    kin_informer_options options = init();
+    open_nearly_full(&options);
+    set_bound(is_client ? 0 : cached_bytes() + 10);
+    clients.max = is_client ? cached_bytes() + 10 : 0;
+    put(EACH, EACH + 1);
+    mini_pass(&w.server, 5000);
+    expect_paused(is_client ? KIN_MEMORY_BOUND_CLIENT
+                            : KIN_MEMORY_BOUND_INFORMER);
+    delete_all();
+    mini_pass(&w.server, 61000);
+    assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_WHOLE);
+    assert_int_equal(iw_status(&w, "").state, KIN_STATE_LIVE);
+    assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 1);
+    assert_int_equal(iw_metrics(&w).bounded_bytes, cached_bytes());
+    assert_int_equal(clients.used, cached_bytes());
+    iw_finish(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_client_bound_is_lifted),
       cmocka_unit_test(test_client_is_nearly_full),
       cmocka_unit_test(test_own_bound_refuses),
       cmocka_unit_test(test_lifted_before_the_question),
+      cmocka_unit_test(test_program_deletes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
