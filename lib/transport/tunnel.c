@@ -116,7 +116,9 @@ static int read_head(tunnel *t, const char *bytes, size_t length,
                          "the proxy's answer has a head over 64 KiB");
     }
     if (c == '\n') {
-      int err = t->line_bytes == 0 ? end_of_head(t) : 0;
+      /* A first line that is too short for a status ends the head, too. */
+      bool is_end = t->line_bytes == 0 || t->kept_length < STATUS_BYTES;
+      int err = is_end ? end_of_head(t) : 0;
       t->line_bytes = 0;
       if (err != 0) {
         return err;

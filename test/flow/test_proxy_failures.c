@@ -49,6 +49,8 @@ static const failure failures[] = {
      KIN_CLASS_PROTOCOL, "not that of an http proxy"},
     {"http", BYTES("HTTP/1.1\r\n\r\n"), PROXY_KEEP, KIN_EHTTP,
      KIN_CLASS_PROTOCOL, "not that of an http proxy"},
+    {"http", BYTES("HTTP/1.1 \n200 x\n\n"), PROXY_KEEP, KIN_EHTTP,
+     KIN_CLASS_PROTOCOL, "not that of an http proxy"},
     {"http", BYTES("HTTP/2.0 200 OK\r\n\r\n"), PROXY_KEEP, KIN_EHTTP,
      KIN_CLASS_PROTOCOL, "not that of an http proxy"},
     {"http", BYTES("SSH-2.0-OpenSSH_9.2"), PROXY_KEEP, KIN_EHTTP,
