@@ -153,6 +153,35 @@ static void test_factory_filtered(void **state) {
   fw_finish(&w);
 }
 
+static void select_in_streams(kin_informer_options *options, void *data) {
+  (void)data;
+  options->field_selector = "metadata.name=p1";
+  options->label_selector = "app=a1";
+}
+
+/* LW-05: a list that comes as a watch has the namespace and the selectors, too,
+ * without a modifier of requests. */
+static void test_factory_filtered_stream(void **state) {
+  (void)state;
+  static const char *const namespaces[] = {"odd"};
+  factory_world w = {0};
+  vh_init(&w.vh, 0);
+  script_use_streams(&w.vh.script);
+  kin_factory_options options = fw_options(&w);
+  options.namespaces = namespaces;
+  options.namespace_count = 1;
+  options.tweak = select_in_streams;
+  assert_int_equal(fw_open(&w, &options), 0);
+  fw_informer_of(&w, "apps", "v1", "deployments", false);
+  assert_int_equal(kin_factory_start(w.factory), 0);
+  script_run(&w.vh.script);
+  expect_in_target(&w, "/apis/apps/v1/namespaces/odd/deployments?");
+  expect_in_target(&w, "fieldSelector=metadata.name%3Dp1");
+  expect_in_target(&w, "labelSelector=app%3Da1");
+  expect_in_target(&w, "sendInitialEvents=true");
+  fw_finish(&w);
+}
+
 /* TestMetadataSharedInformerFactory; FA-05, FA-07: a metadata factory asks for
  * partial objects; in any factory both kinds can live side by side. */
 static void test_factory_metadata(void **state) {
@@ -327,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_factory_shares),
       cmocka_unit_test(test_factory_triggers),
       cmocka_unit_test(test_factory_filtered),
+      cmocka_unit_test(test_factory_filtered_stream),
       cmocka_unit_test(test_factory_metadata),
       cmocka_unit_test(test_factory_streams),
       cmocka_unit_test(test_factory_start),

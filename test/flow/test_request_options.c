@@ -29,6 +29,7 @@ typedef struct tweak {
   const char *label; /* sets these, unless NULL and 0 */
   uint32_t limit;
   uint32_t timeout_s;
+  bool has_no_timeout;     /* sets timeout_s to 0 */
   kin_parameter parameter; /* sets it alone, unless its name is NULL */
 } tweak;
 
@@ -56,7 +57,7 @@ static int on_modify(kin_request_options *options, void *data) {
   if (t->limit > 0) {
     options->limit = t->limit;
   }
-  if (t->timeout_s > 0) {
+  if (t->timeout_s > 0 || t->has_no_timeout) {
     options->timeout_s = t->timeout_s;
   }
   if (t->parameter.name != NULL) {
@@ -214,8 +215,8 @@ static void test_modifier_on_every_request(void **state) {
   iw_finish(&w);
 }
 
-/* A timeout can be made shorter, or given to a list, but a watch's not made
- * longer than it is waited for. */
+/* LW-02: a timeout can be made shorter, or given to a list, but a watch's not
+ * made longer than it is waited for. */
 static void test_modified_timeouts(void **state) {
   (void)state;
   static const char frame[] =
@@ -237,6 +238,22 @@ static void test_modified_timeouts(void **state) {
   script_end(&w.script, "watch=true");
   script_advance(&w.script, 2000);
   assert_asks(&w, "&timeoutSeconds=18&watch=true");
+  iw_finish(&w);
+}
+
+/* LW-02: the timeout of a watch cannot be taken away, nor be 0. */
+static void test_watch_keeps_its_timeout(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  tweak t = {.has_no_timeout = true};
+  assert_int_equal(open_tweaked(&w, &t), 0);
+  script_respond(&w.script, "limit=3", 200,
+                 "{\"metadata\":{\"resourceVersion\":\"4\"},\"items\":[]}");
+  assert_asks(&w, "&watch=true");
+  assert_asks(&w, "&timeoutSeconds=");
+  assert_false(is_in(&w, "timeoutSeconds=0"));
+  assert_string_equal(t.log, "list watch ");
   iw_finish(&w);
 }
 
@@ -519,6 +536,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_refuses),
       cmocka_unit_test(test_modifier_on_every_request),
       cmocka_unit_test(test_modified_timeouts),
+      cmocka_unit_test(test_watch_keeps_its_timeout),
       cmocka_unit_test(test_modifier_breaks_nothing),
       cmocka_unit_test(test_failing_modifier),
       cmocka_unit_test(test_invalid_modifications),
