@@ -439,8 +439,8 @@ static void test_same_version_of_another_object(void **state) {
   source_rig_close(&f);
 }
 
-/* SI-21: an object without a uid, or without a version, is never taken as
- * unchanged. */
+/* SI-14, SI-21: an object without a uid, or without a version, is never taken as
+ * unchanged: handlers are told of an update. */
 static void test_objects_without_identity(void **state) {
   (void)state;
   static const char *const first[] = {
@@ -465,6 +465,7 @@ static void test_objects_without_identity(void **state) {
     const kin_object *cached =
         kin_store_get_key(kin_informer_store(f.informer), "b");
     assert_ptr_equal(cached, after);
+    assert_non_null(strstr(f.log.text, "~b"));
     kin_object_unref(before);
     kin_object_unref(after);
     source_rig_close(&f);
@@ -493,6 +494,57 @@ static void test_unchanged_but_for_the_queue(void **state) {
   event_log_expect(&f.log, "");
   assert_int_equal(source_rig_status(&f).unchanged, 1);
   kin_object_unref(a);
+  source_rig_close(&f);
+}
+
+/* SI-15: the same object twice before the queue is processed. The second one is
+ * no change, and no handler is told: updates without a change are for lists. */
+static void test_unchanged_in_the_queue(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f);
+  event_log log;
+  memset(&log, 0, sizeof log);
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_update = event_log_cb;
+  options.relist_updates = true;
+  options.data = &log;
+  assert_int_equal(kin_informer_listen(f.informer, &options, NULL), 0);
+  script_run(&f.vh.script);
+  kin_object *a = hand_source_object("a@6");
+  kin_feed *feed = f.source.feed;
+  assert_int_equal(kin_feed_event(feed, KIN_WATCH_MODIFIED, a), 0);
+  kin_object_unref(a);
+  a = hand_source_object("a@6");
+  assert_int_equal(kin_feed_event(feed, KIN_WATCH_MODIFIED, a), 0);
+  kin_object_unref(a);
+  script_run(&f.vh.script);
+  event_log_expect(&log, "~a1>6");
+  assert_int_equal(source_rig_status(&f).unchanged, 1);
+  hand_source_fail(&f.source, 410, "Expired", true);
+  script_advance(&f.vh.script, 3000);
+  hand_source_list(&f.source, "a@6", "7");
+  event_log_expect(&log, "~a6>6");
+  source_rig_close(&f);
+}
+
+/* SI-21: only two different uids tell that an object was recreated. An object
+ * that gets its uid, or loses it, is updated. */
+static void test_uid_comes_and_goes(void **state) {
+  (void)state;
+  static const char without[] =
+      "{'metadata':{'name':'b','resourceVersion':'%d'}}";
+  static const char with[] =
+      "{'metadata':{'name':'b','uid':'u-b','resourceVersion':'%d'}}";
+  source_rig f;
+  source_rig_open_watching(&f);
+  for (int i = 0; i < 3; i++) {
+    kin_object *b = object_format(NULL, i == 1 ? with : without, 6 + i);
+    assert_int_equal(kin_feed_event(f.source.feed, KIN_WATCH_MODIFIED, b), 0);
+    kin_object_unref(b);
+    script_run(&f.vh.script);
+  }
+  event_log_expect(&f.log, "+b6 ~b6>7 ~b7>8");
   source_rig_close(&f);
 }
 
@@ -666,6 +718,8 @@ int main(void) {
       cmocka_unit_test(test_same_version_of_another_object),
       cmocka_unit_test(test_objects_without_identity),
       cmocka_unit_test(test_unchanged_but_for_the_queue),
+      cmocka_unit_test(test_unchanged_in_the_queue),
+      cmocka_unit_test(test_uid_comes_and_goes),
       cmocka_unit_test(test_received_bytes),
       cmocka_unit_test(test_watch_list),
       cmocka_unit_test(test_deadline),

@@ -275,7 +275,7 @@ static void test_relisted_does_not_come_before_synced(void **state) {
   event_log_expect(&log_a, "+a1! S:1#1");
 }
 
-/* SI-14: what a relist found unchanged goes to those who asked. */
+/* SI-14, SI-15: what a relist found unchanged goes to those who asked. */
 static void test_unchanged_only_for_who_asked(void **state) {
   (void)state;
   kin_listener_options a = rig_logging(&log_a);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -61,6 +62,32 @@ static void test_updates(void **state) {
   assert_int_equal(rig_synced(&rig), 0);
   rig_run(&rig);
   event_log_expect(&log_a, "+a1! ~a1>3 +b5 -a3:filtered S:6#1");
+}
+
+static char asked[64];
+
+static bool note_version(const kin_object *object, void *data) {
+  (void)data;
+  kin_str version = kin_object_resource_version(object);
+  size_t length = strlen(asked);
+  snprintf(asked + length, sizeof asked - length, " " KIN_STR_FORMAT,
+           KIN_STR_ARG(version));
+  return true;
+}
+
+/* EH-03: for an update the filter is asked about the new object first, then
+ * about the old one, as in client-go. */
+static void test_update_asks_new_before_old(void **state) {
+  (void)state;
+  kin_listener_options options = rig_logging(&log_a);
+  options.filter = note_version;
+  rig_listen(&rig, &options);
+  put("a"); /* 1 */
+  rig_run(&rig);
+  asked[0] = '\0';
+  put("a"); /* 2 */
+  rig_run(&rig);
+  assert_string_equal(asked, " 2 1");
 }
 
 static void test_deletes(void **state) {
@@ -177,6 +204,7 @@ static void test_with_others_and_paused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_updates),
+      TEST(test_update_asks_new_before_old),
       TEST(test_deletes),
       TEST(test_delete_is_decided_by_the_cached_state),
       TEST(test_delete_is_decided_later),
