@@ -528,6 +528,37 @@ static void test_gone_objects(void **state) {
   teardown();
 }
 
+/* PL-07: the delete in which an initial add ends is no initial event. */
+static void test_gone_object_is_not_initial(void **state) {
+  (void)state;
+  setup_paused(ALL);
+  f.queue.max_gone = 1;
+  add("a", 1, true);
+  del("a", 2);
+  kin__notification n;
+  assert_true(kin__listener_queue_pop(&f.queue, &n));
+  assert_int_equal(n.type, KIN_EVENT_DELETE);
+  assert_false(n.is_initial);
+  kin__notification_unref(&n, &f.memory.allocator);
+  teardown();
+}
+
+/* PL-07: an object goes, comes and goes. One delete tells as much as two, and
+ * the place of an object that came and went is left for another. */
+static void test_gone_object_has_one_delete(void **state) {
+  (void)state;
+  setup_paused(ALL);
+  f.queue.max_gone = 1;
+  del("a", 1);
+  add("a", 2, false);
+  del("a", 3);
+  assert_int_equal(f.queue.gone, 0);
+  add("b", 4, false);
+  del("b", 4);
+  expect("-a1:watch -b4:watch");
+  teardown();
+}
+
 /* One key, changed for ever: at most a delete and an add. */
 static void test_two_entries_a_key(void **state) {
   (void)state;
@@ -712,6 +743,8 @@ int main(void) {
       cmocka_unit_test(test_annulled_overflow_ends),
       cmocka_unit_test(test_churn_of_new_keys_does_not_grow),
       cmocka_unit_test(test_gone_objects),
+      cmocka_unit_test(test_gone_object_is_not_initial),
+      cmocka_unit_test(test_gone_object_has_one_delete),
       cmocka_unit_test(test_two_entries_a_key),
       cmocka_unit_test(test_unwanted_types_are_not_kept),
       cmocka_unit_test(test_unwanted_delete_annuls),

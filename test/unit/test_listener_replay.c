@@ -13,6 +13,7 @@
 
 #include "base/str.h"
 #include "support/dispatch_rig.h"
+#include "support/fail_alloc.h"
 
 /* More than one step replays. */
 #define MANY 5000
@@ -519,6 +520,56 @@ static void test_resyncs_merge(void **state) {
   expect_view_is_store();
 }
 
+/* PL-04: the loop is away for two periods and a half. One resync follows, and
+ * the next one comes a whole period after it. */
+static void test_resync_after_a_long_time(void **state) {
+  (void)state;
+  put("a");
+  sync_dispatcher();
+  kin_listener_options options = rig_logging(&log_a);
+  options.resync_ms = 1000;
+  rig_listen(&rig, &options);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! S:1#1");
+  rig_advance(&rig, 2500);
+  rig_advance(&rig, 0);
+  event_log_expect(&log_a, "~a1=");
+  rig_advance(&rig, 999);
+  event_log_expect(&log_a, "");
+  rig_advance(&rig, 1);
+  event_log_expect(&log_a, "~a1=");
+}
+
+/* PL-05: memory is out when a replay begins. The replay goes on a little later,
+ * which does not delay the resync. */
+static void test_resync_after_a_lack_of_memory(void **state) {
+  (void)state;
+  static fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  rig_finish(&rig);
+  assert_int_equal(rig_init(&rig, &memory.allocator), 0);
+  put("a");
+  sync_dispatcher();
+  kin_listener_options options = rig_logging(&log_a);
+  options.resync_ms = 1000;
+  rig_listen(&rig, &options);
+  memory.fail_at = atomic_load(&memory.calls) + 1;
+  memory.keeps_failing = true;
+  rig_run(&rig);
+  assert_true(fail_alloc_has_failed(&memory));
+  event_log_expect(&log_a, "");
+  memory.fail_at = 0;
+  rig_advance(&rig, 100);
+  event_log_expect(&log_a, "+a1! S:1#1");
+  rig_advance(&rig, 899);
+  event_log_expect(&log_a, "");
+  rig_advance(&rig, 1);
+  event_log_expect(&log_a, "~a1=");
+  rig_finish(&rig);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  assert_int_equal(rig_init(&rig, NULL), 0);
+}
+
 /* DF-09: a resync never brings an older state than a change before it. */
 static void test_changes_during_resync(void **state) {
   (void)state;
@@ -648,6 +699,8 @@ int main(void) {
       TEST(test_no_resync_before_synced),
       TEST(test_no_resync_without_on_update),
       TEST(test_resyncs_merge),
+      TEST(test_resync_after_a_long_time),
+      TEST(test_resync_after_a_lack_of_memory),
       TEST(test_changes_during_resync),
       TEST(test_resyncs_end_beside_changes),
       TEST(test_resync_beside_fewer_changes),
