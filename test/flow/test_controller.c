@@ -130,9 +130,9 @@ static void test_controller_update(void **state) {
 
 /* --- The two ways --------------------------------------------------------- */
 
-/* CO-05, CO-06, CO-07: synced right after the last initial add, then changes;
+/* CO-05, CO-06, CO-07, PD-06: synced right after the last initial add, then changes;
  * what a list that changes nothing brings is an update. A 410 is followed by a
- * list, and what is missing in it is told as a tombstone. */
+ * list, and what is missing in it is told first, as a tombstone. */
 static void test_controller_story(void **state) {
   (void)state;
   cw_world w;
@@ -329,6 +329,33 @@ static void test_controller_handlers_queue(void **state) {
   }
 }
 
+static void close_controller(change_log *log) {
+  cw_close(log->data);
+}
+
+/* CO-10: a handler closes the controller. No other handler is called, although
+ * more changes of the object wait in the same item. */
+static void test_controller_closed_by_a_handler(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.vh.server.sends_together = true;
+    mini_put(&w.vh.server, 0);
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    change_log_expect(&w.log, "I:even/p0@101");
+    mini_put(&w.vh.server, 0);
+    mini_put(&w.vh.server, 0);
+    w.log.during = close_controller;
+    mini_serve(&w.vh.server);
+    change_log_expect(&w.log, "U:even/p0@101>102");
+    assert_int_equal(w.closed, 1);
+    w.act_at = UINT32_MAX;
+    cw_finish(&w);
+  }
+}
+
 /* --- Transform, version, resync ------------------------------------------- */
 
 static int mark(const kin_object *in, kin_object_builder *out, void *data) {
@@ -518,8 +545,35 @@ static void test_controller_slow_resyncs(void **state) {
   }
 }
 
-/* OQ-08: an index may be added when the store is full; a failing one has no
- * values, and keeps no object out. */
+/* PD-04: a resync of everything takes longer than a period. A resync that falls
+ * due meanwhile is left out: no second one follows the first at once. */
+static void test_controller_resync_longer_than_a_period(void **state) {
+  (void)state;
+  enum { OBJECTS = 22, TURNS = 500 };
+  cw_world w;
+  cw_init(&w, CW_IN_ORDER, 0);
+  w.options.resync_ms = 1000;
+  w.log.is_terse = true;
+  w.log.during = NULL;
+  mini_put_first(&w.vh.server, OBJECTS);
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  script_env *script = &w.vh.script;
+  script->now_ns += UINT64_C(1000000000);
+  w.log.during = take_long; /* the resync takes 2.2 s */
+  for (unsigned i = 0; i < TURNS; i++) {
+    kin__timers_run(&script->timers, script->now_ns / 1000000, 1000);
+    kin__sched_run(&script->sched, 0); /* one step */
+  }
+  assert_int_equal(w.log.updates, OBJECTS);
+  w.log.during = NULL;
+  mini_pass(&w.vh.server, 1000);
+  assert_int_equal(w.log.updates, 2 * OBJECTS);
+  cw_finish(&w);
+}
+
+/* OQ-08, TS-08: an index may be added when the store is full; a failing one has
+ * no values, and keeps no object out. Another list rebuilds both. */
 static int fail_for_p1(const kin_object *object, kin_index_values *values,
                        void *data) {
   (void)data;
@@ -560,10 +614,12 @@ int main(void) {
       cmocka_unit_test(test_controller_of_a_fifo),
       cmocka_unit_test(test_controller_batches),
       cmocka_unit_test(test_controller_handlers_queue),
+      cmocka_unit_test(test_controller_closed_by_a_handler),
       cmocka_unit_test(test_controller_transform),
       cmocka_unit_test(test_controller_store_version),
       cmocka_unit_test(test_controller_resync),
       cmocka_unit_test(test_controller_slow_resyncs),
+      cmocka_unit_test(test_controller_resync_longer_than_a_period),
       cmocka_unit_test(test_controller_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

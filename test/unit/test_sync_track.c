@@ -88,6 +88,27 @@ static void test_sync_track_basic_logic(void **state) {
   }
 }
 
+/* SY-03, SY-04: once synced, a tracker stays synced. That more is started, and
+ * only a part of it finishes, changes nothing. */
+static void test_sync_track_stays_synced(void **state) {
+  (void)state;
+  kin_sync_counter counter = {0};
+  kin_sync_counter_upstream_synced(&counter);
+  kin_sync_counter_start(&counter);
+  kin_sync_counter_start(&counter);
+  assert_int_equal(kin_sync_counter_finish(&counter), 0);
+  assert_true(kin_sync_counter_has_synced(&counter));
+  kin_sync_set *set;
+  assert_int_equal(kin_sync_set_new(&set, NULL), 0);
+  kin_sync_set_upstream_synced(set);
+  assert_int_equal(kin_sync_set_start(set, KIN__LIT("a")), 0);
+  assert_int_equal(kin_sync_set_start(set, KIN__LIT("b")), 0);
+  kin_sync_set_finish(set, KIN__LIT("a"));
+  assert_int_equal(kin_sync_set_count(set), 1);
+  assert_true(kin_sync_set_has_synced(set));
+  kin_sync_set_free(set);
+}
+
 /* SY-02, SY-05: of nothing, upstream alone decides. */
 static void test_sync_track_of_nothing(void **state) {
   (void)state;
@@ -421,6 +442,7 @@ static void test_lazy_bad_input(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sync_track_basic_logic),
+      cmocka_unit_test(test_sync_track_stays_synced),
       cmocka_unit_test(test_sync_track_of_nothing),
       cmocka_unit_test(test_sync_counter_counts),
       cmocka_unit_test(test_sync_set_keys),
