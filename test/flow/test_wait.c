@@ -190,6 +190,38 @@ static void test_wait_polls_checks(void **state) {
   vh_finish(&vh);
 }
 
+typedef struct canceller {
+  kin_wait *wait;
+  int asked;
+} canceller;
+
+static bool cancel_wait(void *data) {
+  canceller *c = data;
+  c->asked++;
+  assert_int_equal(kin_wait_cancel(c->wait, KIN_EAGAIN), 0);
+  return false;
+}
+
+/* SY-07: a check stops the wait. The checks after it are not called any more:
+ * their data may be gone. */
+static void test_wait_stopped_by_a_check(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  canceller first = {0};
+  wait_timed second = {.vh = &vh, .at_ms = UINT64_MAX};
+  const kin_wait_for things[] = {
+      {.name = "first", .check = cancel_wait, .data = &first},
+      {.name = "second", .check = wait_timed_is_due, .data = &second}};
+  wait_ending e = {0};
+  assert_int_equal(wait_rig_open(&vh, &first.wait, things, 2, NULL, 0, &e), 0);
+  script_advance(&vh.script, 1000);
+  assert_int_equal(first.asked, 1);
+  assert_int_equal(second.asked, 0);
+  wait_ending_expect(&e, KIN_EAGAIN, "nn");
+  vh_finish(&vh);
+}
+
 /* SI-16, NR-08: informers tell, nothing is polled. */
 static void test_wait_for_informers(void **state) {
   (void)state;
@@ -309,8 +341,8 @@ static void test_wait_for_listeners(void **state) {
   vh_finish(&vh);
 }
 
-/* What is closed will never sync: the wait goes on for the others, and ends
- * with them, not before. */
+/* SY-08: what is closed will never sync: the wait goes on for the others, and
+ * ends with them, not before. The log does not say that it is done. */
 static void test_wait_for_closed_ones(void **state) {
   (void)state;
   virtual_host vh;
@@ -325,7 +357,7 @@ static void test_wait_for_closed_ones(void **state) {
   const kin_wait_for things[] = {
       {.informer = pods}, {.informer = maps}, {.listener = h.listener}};
   kin_wait *wait;
-  assert_int_equal(wait_rig_open(&vh, &wait, things, 3, NULL, 0, &e), 0);
+  assert_int_equal(wait_rig_open(&vh, &wait, things, 3, "it", 0, &e), 0);
   kin_listener_close(h.listener);
   assert_int_equal(kin_informer_close(pods, NULL, NULL), 0);
   script_run(&vh.script);
@@ -336,6 +368,11 @@ static void test_wait_for_closed_ones(void **state) {
   assert_string_equal(e.error,
                       "failed to wait for all: configmaps.v1 + event handler "
                       "mine, pods.v1: already closed or closing");
+  assert_string_equal(vh.text,
+                      "I Waiting for it\n"
+                      "I Done waiting for it: configmaps.v1\n"
+                      "I Stopped waiting for it: configmaps.v1 + event handler "
+                      "mine, pods.v1: already closed or closing\n");
   vh_finish(&vh);
 }
 
@@ -353,6 +390,30 @@ static void test_wait_for_one_that_is_closing(void **state) {
   assert_int_equal(wait_rig_open(&vh, &wait, &thing, 1, NULL, 0, &e), 0);
   script_run(&vh.script);
   wait_ending_expect(&e, KIN_ECLOSED, "c");
+  vh_finish(&vh);
+}
+
+/* SY-08: an informer and a listener that had synced before they began to close
+ * are done. */
+static void test_wait_for_synced_ones_that_are_closing(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  kin_informer *pods;
+  assert_int_equal(vh_open_informer(&vh, &pods, "pods"), 0);
+  wait_ending e = {0};
+  heard h = {.ending = &e};
+  add_listener(pods, &h, "mine");
+  assert_int_equal(kin_informer_start(pods), 0);
+  mini_serve(&vh.server);
+  assert_int_equal(h.synced, 1);
+  kin_listener_close(h.listener);
+  assert_int_equal(kin_informer_close(pods, NULL, NULL), 0);
+  const kin_wait_for things[] = {{.informer = pods}, {.listener = h.listener}};
+  kin_wait *wait;
+  assert_int_equal(wait_rig_open(&vh, &wait, things, 2, NULL, 0, &e), 0);
+  script_run(&vh.script);
+  wait_ending_expect(&e, 0, "yy");
   vh_finish(&vh);
 }
 
@@ -388,10 +449,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wait_scenarios),
       cmocka_unit_test(test_wait_polls_checks),
+      cmocka_unit_test(test_wait_stopped_by_a_check),
       cmocka_unit_test(test_wait_for_informers),
       cmocka_unit_test(test_wait_for_listeners),
       cmocka_unit_test(test_wait_for_closed_ones),
       cmocka_unit_test(test_wait_for_one_that_is_closing),
+      cmocka_unit_test(test_wait_for_synced_ones_that_are_closing),
       cmocka_unit_test(test_wait_ends_with_its_client),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
