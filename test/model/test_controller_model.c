@@ -3,7 +3,7 @@
  * while lists, resyncs and builds of indices are in the middle of their steps,
  * watches break and expire, and memory runs out. In the end its store is what
  * the server has, its indices are those of its objects, and its handlers were
- * told just that.
+ * told just that. Proves TS-07 and TS-08 under all of this.
  *
  * usage: test_controller_model [SEEDS [FIRST]]; a failure names its seed. */
 #include <setjmp.h>

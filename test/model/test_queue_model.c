@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Random runs of the public queues, each against its naive model
  * (support/naive_queue.h): everything that can be seen is compared again and
- * again, and memory runs out now and then (DF, FF, QF and OQ rows). Seed by
- * seed it is a FIFO's, a delta queue's and an in-order queue's turn, so 3,000
- * seeds are 1,000 of each. Many short runs find more than a few long ones: what
- * a run does at all (transforms, known objects, batches) is chosen when it
- * begins.
+ * again, and memory runs out now and then (DF, FF, QF and OQ rows; FF-03 by
+ * each list of a FIFO). Seed by seed it is a FIFO's, a delta queue's and an
+ * in-order queue's turn, so 3,000 seeds are 1,000 of each. Many short runs find
+ * more than a few long ones: what a run does at all (transforms, known objects,
+ * batches) is chosen when it begins.
  *
  * usage: test_queue_model [SEEDS [FIRST]]; a failure names its seed. */
 #include <setjmp.h>

@@ -58,7 +58,8 @@ static void test_queue_callbacks_nested_calls(void **state) {
   }
 }
 
-/* Pure callbacks that are not: they are refused, and do no harm. */
+/* Pure callbacks that are not: they are refused, and do no harm. FF-03: a list
+ * discards what a FIFO has queued, as ever. */
 static struct {
   queue_rig *rig;
   unsigned calls;

@@ -197,7 +197,8 @@ static void test_queue_faults_in_order(void **state) {
   SWEEP(cases);
 }
 
-/* Records beyond one chunk are taken back as well. */
+/* Records beyond one chunk are taken back as well. QF-06: without a failure the
+ * deletions come first, then the list in its order. */
 static void test_queue_faults_many_records(void **state) {
   (void)state;
   static const char list[] = "R:a@1,b@1,c@1,d@1,e@1,f@1,g@1,h@1,i@1,j@1";
@@ -226,7 +227,7 @@ static void test_queue_faults_many_records(void **state) {
   }
 }
 
-/* The same of a delta queue, whose table grows in the middle of a resync. */
+/* DF-09: the same of a delta queue, whose table grows in the middle of a resync. */
 static void test_queue_faults_long_resync(void **state) {
   (void)state;
   enum { KNOWN = 1500 };

@@ -123,7 +123,8 @@ static void test_queue_input_newer_options(void **state) {
 }
 
 /* Objects without metadata do not exist (KY-01); names with a slash make no
- * key. */
+ * key. FF-03, QF-05: a list with such an object is refused as a whole, and what
+ * was queued stays. A delta queue keeps the part before the object. */
 static void test_queue_input_bad_objects(void **state) {
   (void)state;
   static const char *const texts[] = {"{}", "{\"metadata\":{}}",
@@ -205,7 +206,7 @@ static void test_queue_input_refused_changes_count(void **state) {
   }
 }
 
-/* A tombstone's object must have the tombstone's key. */
+/* DF-11: a tombstone's object must have the tombstone's key. */
 static void test_queue_input_tombstone_of_another(void **state) {
   (void)state;
   kin_object *foo = object_keyed(NULL, "ns/foo", 1);
