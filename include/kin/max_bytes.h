@@ -4,7 +4,9 @@
 
 /** @file
  * The bound of the objects' memory: max_bytes of kin_informer_options and of
- * kin_client_options. */
+ * kin_client_options. An object that the program itself puts into an informer's
+ * store, or deletes there, counts from the informer's next event or request on;
+ * a paused informer's tries count as requests. Such a put is never refused. */
 
 #include <stddef.h>
 #include <stdint.h>
