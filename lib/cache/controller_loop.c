@@ -4,9 +4,9 @@
 #include <kin/error.h>
 
 #include "base/log.h"
-#include "object/object.h"
 #include "cache/process.h"
 #include "cache/controller.h"
+#include "object/object.h"
 
 /* The process loop (client-go's processLoop), in slices (base/sched.h). Time in
  * handlers is not counted as the library's, but a slow handler ends the

@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "config/vault.h"
 
-/* Who a client is by the entry of its user. The greater has more to lose. */
+/* The identity that a user's entry gives a client. An entry with a smaller
+ * identity than before has lost something. */
 typedef enum kin__identity {
   KIN__IDENTITY_NONE,
   KIN__IDENTITY_IMPERSONATED, /* without credentials */

@@ -103,8 +103,7 @@ static void check_certificate(const kin__kube_user *user,
                               const kin__config_env *env,
                               kin__problems *problems) {
   const kin__kube_entry *entry = &user->entry;
-  if (user->client_certificate.value == NULL &&
-      user->client_certificate_data.value == NULL) {
+  if (!kin__kube_has_certificate(user)) {
     return;
   }
   const kin__kube_spot key = KIN__USER_SPOT("client-key", "client_key_file");

@@ -260,8 +260,7 @@ static int take_tls(kin__resolved_config *out, const kin__kube_choice *choice) {
   int err = take_all(out, copies, sizeof copies / sizeof *copies);
   out->insecure_skip_tls_verify = cluster->insecure_skip_tls_verify;
   /* A key without a certificate has no use. */
-  if (err == 0 && (user->client_certificate.value != NULL ||
-                   user->client_certificate_data.value != NULL)) {
+  if (err == 0 && kin__kube_has_certificate(user)) {
     const text_copy pair[] = {
         {&out->client_certificate_file, &user->client_certificate},
         {&out->client_certificate_data, &user->client_certificate_data},
@@ -363,14 +362,11 @@ static void choose(kin__kube_choice *choice, const kin__kube_set *set,
 }
 
 static kin__identity identity_of(const kin__kube_user *user) {
-  bool has_credentials = user->token.value != NULL ||
-                         user->token_file.value != NULL ||
-                         user->username.value != NULL || user->exec != NULL ||
-                         user->client_certificate.value != NULL ||
-                         user->client_certificate_data.value != NULL;
-  return has_credentials          ? KIN__IDENTITY_CREDENTIALS
-         : user->as.value != NULL ? KIN__IDENTITY_IMPERSONATED
-                                  : KIN__IDENTITY_NONE;
+  if (user->exec != NULL || kin__kube_has_credentials(user)) {
+    return KIN__IDENTITY_CREDENTIALS;
+  }
+  return user->as.value != NULL ? KIN__IDENTITY_IMPERSONATED
+                                : KIN__IDENTITY_NONE;
 }
 
 /* A file that is cut may end in the last user, or in the context before its

@@ -101,6 +101,17 @@ typedef struct kin__kube_user {
   const kin__kube_exec *exec; /* NULL: none */
 } kin__kube_user;
 
+static inline bool kin__kube_has_certificate(const kin__kube_user *user) {
+  return user->client_certificate.value != NULL ||
+         user->client_certificate_data.value != NULL;
+}
+
+/* Whether the entry itself has credentials: an exec plugin's do not count. */
+static inline bool kin__kube_has_credentials(const kin__kube_user *user) {
+  return user->token.value != NULL || user->token_file.value != NULL ||
+         user->username.value != NULL || kin__kube_has_certificate(user);
+}
+
 typedef struct kin__kube_context {
   kin__kube_entry entry;
   kin__kube_text cluster;

@@ -78,10 +78,7 @@ static void check_login(const kin__kube_user *user, kin__problems *problems) {
 }
 
 static bool uses_exec(const kin__kube_user *user) {
-  return user->exec != NULL && user->token.value == NULL &&
-         user->token_file.value == NULL && user->username.value == NULL &&
-         user->client_certificate.value == NULL &&
-         user->client_certificate_data.value == NULL;
+  return user->exec != NULL && !kin__kube_has_credentials(user);
 }
 
 static void check_variable_names(const kin__kube_user *user,

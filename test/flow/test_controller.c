@@ -511,6 +511,17 @@ static void take_long(change_log *log) {
   w->vh.script.now_ns += 100000000;
 }
 
+/* A controller that is in sync and resyncs each second. */
+static void open_resyncing(cw_world *w, cw_kind kind, int objects) {
+  cw_init(w, kind, 0);
+  w->options.resync_ms = 1000;
+  w->log.is_terse = true;
+  w->log.during = NULL;
+  mini_put_first(&w->vh.server, objects);
+  assert_int_equal(cw_open(w), 0);
+  mini_serve(&w->vh.server);
+}
+
 /* Resyncs that handlers are too slow for do not pile up, nor does what comes
  * between them wait ever longer. */
 static void test_controller_slow_resyncs(void **state) {
@@ -518,13 +529,7 @@ static void test_controller_slow_resyncs(void **state) {
   enum { OBJECTS = 20, TURNS = 2000 };
   for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
     cw_world w;
-    cw_init(&w, kind, 0);
-    w.options.resync_ms = 1000;
-    w.log.is_terse = true;
-    w.log.during = NULL;
-    mini_put_first(&w.vh.server, OBJECTS);
-    assert_int_equal(cw_open(&w), 0);
-    mini_serve(&w.vh.server);
+    open_resyncing(&w, kind, OBJECTS);
     w.log.during = take_long;
     script_env *script = &w.vh.script;
     kin_queue *queue = kin_controller_queue(w.controller);
@@ -551,13 +556,7 @@ static void test_controller_resync_longer_than_a_period(void **state) {
   (void)state;
   enum { OBJECTS = 22, TURNS = 500 };
   cw_world w;
-  cw_init(&w, CW_IN_ORDER, 0);
-  w.options.resync_ms = 1000;
-  w.log.is_terse = true;
-  w.log.during = NULL;
-  mini_put_first(&w.vh.server, OBJECTS);
-  assert_int_equal(cw_open(&w), 0);
-  mini_serve(&w.vh.server);
+  open_resyncing(&w, CW_IN_ORDER, OBJECTS);
   script_env *script = &w.vh.script;
   script->now_ns += UINT64_C(1000000000);
   w.log.during = take_long; /* the resync takes 2.2 s */

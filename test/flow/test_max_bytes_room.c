@@ -63,6 +63,15 @@ static void open_nearly_full(const kin_informer_options *options) {
   set_bound(cached_bytes() * 112 / 100);
 }
 
+/* The same, and one more object comes, for which the client's bound has no
+ * room. */
+static void exceed_clients(const kin_informer_options *options) {
+  open_nearly_full(options);
+  clients.max = clients.used + 10;
+  put(EACH, EACH + 1);
+  mini_pass(&w.server, 5000);
+}
+
 static void expect_paused(kin_memory_bound expected) {
   assert_int_equal(asked, 1);
   assert_int_equal(bound, expected);
@@ -86,10 +95,7 @@ static void expect_live(void) {
 static void test_client_bound_is_lifted(void **state) {
   (void)state;
   kin_informer_options options = init();
-  open_nearly_full(&options);
-  clients.max = clients.used + 10;
-  put(EACH, EACH + 1);
-  mini_pass(&w.server, 5000);
+  exceed_clients(&options);
   expect_paused(KIN_MEMORY_BOUND_CLIENT);
   clients.max = 0; /* as kin_client_set_max_bytes */
   expect_live();
@@ -116,10 +122,7 @@ static void test_client_is_nearly_full(void **state) {
 static void test_own_bound_refuses(void **state) {
   (void)state;
   kin_informer_options options = init();
-  open_nearly_full(&options);
-  clients.max = clients.used + 10;
-  put(EACH, EACH + 1);
-  mini_pass(&w.server, 5000);
+  exceed_clients(&options);
   w.informer->max_bytes.own.max = cached_bytes() + 10;
   clients.max = 0;
   expect_paused(KIN_MEMORY_BOUND_CLIENT);
@@ -139,10 +142,7 @@ static void test_lifted_before_the_question(void **state) {
   (void)state;
   kin_informer_options options = init();
   options.on_error = lift_bound;
-  open_nearly_full(&options);
-  clients.max = clients.used + 10;
-  put(EACH, EACH + 1);
-  mini_pass(&w.server, 5000);
+  exceed_clients(&options);
   assert_int_equal(w.last_code, KIN_EMAXBYTES);
   assert_int_equal(asked, 0);
   expect_live();
