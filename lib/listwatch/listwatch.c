@@ -8,6 +8,10 @@
 #include "base/str.h"
 #include "listwatch/version.h"
 
+/* After so many watches in a row that end at once, about 10 s, their position
+ * is not trusted any more. */
+#define EMPTY_WATCHES 5u
+
 /* Each input has one handler below. Each handler leaves through one of the
  * `to_` functions (enter.c), which make the data of the new state. */
 
@@ -211,9 +215,24 @@ static void on_list_failed(kin__listwatch *listwatch,
                                now_ms, actions);
 }
 
-/* The state after a watch; called once for each. A silent watch proves nothing
- * about the position, so the position is verified. Without a position only a
- * list shows deletions between two watches. */
+/* A silent watch that held proves nothing about the position, and events may
+ * still come with the next one. Watches that end at once never bring events, so
+ * after some in a row the newest version has to be reached. If not even the
+ * watches of that verify bring it, a list does. */
+static kin__listwatch_state after_silent_watch(kin__listwatch *listwatch,
+                                               uint64_t now_ms) {
+  kin__past_lists *past = &listwatch->past;
+  uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
+  if (age_ms < KIN__VERY_SHORT_WATCH_MS &&
+      ++past->empty_watches >= EMPTY_WATCHES) {
+    past->empty_watches = 0;
+    kin__listwatch_begin_verify(listwatch, "", true);
+  }
+  return KIN__LISTWATCH_VERIFYING;
+}
+
+/* The state after a watch; called once for each. Without a position only a list
+ * shows deletions between two watches. */
 static kin__listwatch_state after_watch(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions) {
@@ -223,9 +242,11 @@ static kin__listwatch_state after_watch(kin__listwatch *listwatch,
   if (listwatch->position.is_unversioned) {
     return KIN__LISTWATCH_LISTING;
   }
-  return kin__listwatch_watching(listwatch)->saw_anything
-             ? KIN__LISTWATCH_OPENING
-             : KIN__LISTWATCH_VERIFYING;
+  if (!kin__listwatch_watching(listwatch)->saw_anything) {
+    return after_silent_watch(listwatch, now_ms);
+  }
+  listwatch->past.empty_watches = 0;
+  return KIN__LISTWATCH_OPENING;
 }
 
 static void watch_or_list_again(kin__listwatch *listwatch, uint64_t now_ms,

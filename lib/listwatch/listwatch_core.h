@@ -163,6 +163,9 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
                                            uint64_t now_ms,
                                            kin__listwatch_actions *actions);
 
+/* Makes the next VERIFYING that of a verify. */
+void kin__listwatch_begin_verify(kin__listwatch *listwatch, const char *target,
+                                 bool needs_answer);
 /* KIN__INPUT_VERIFY. */
 void kin__listwatch_on_verify(kin__listwatch *listwatch,
                               const kin__listwatch_input *input,

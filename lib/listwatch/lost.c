@@ -97,11 +97,13 @@ void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
     return;
   }
   listwatch->past.has_progressed = true;
+  listwatch->past.empty_watches = 0;
   kin__listwatch_init_backoffs(listwatch, now_ms);
 }
 
 void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms) {
   listwatch->past.applied_ms = now_ms;
+  listwatch->past.empty_watches = 0;
   const kin__position *position = &listwatch->position;
   listwatch->past.has_progressed =
       position->lost_by != KIN_RELIST_REASONS &&

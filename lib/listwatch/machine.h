@@ -125,10 +125,12 @@ typedef struct kin__listing {
 
 /* Facts that earlier lists have shown. */
 typedef struct kin__past_lists {
-  uint64_t applied_ms; /* the last one; UINT64_MAX: none yet */
-  bool has_progressed; /* it was newer than the position that was lost before
+  uint64_t applied_ms;   /* the last one; UINT64_MAX: none yet */
+  bool has_progressed;   /* it was newer than the position that was lost before
                         * it; or a watch has stayed open for a second since */
-  bool is_paginated;   /* RL-03: the watch cache does not serve version 0 */
+  bool is_paginated;     /* RL-03: the watch cache does not serve version 0 */
+  uint8_t empty_watches; /* in a row: each ended within a second and said
+                          * nothing */
   uint32_t streams_given_up; /* since the last complete list */
   bool never_streams;        /* streams are given up for the machine's life */
 } kin__past_lists;

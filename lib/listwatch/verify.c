@@ -68,6 +68,14 @@ bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
          listwatch->options.mode != KIN__WATCH_ONLY;
 }
 
+void kin__listwatch_begin_verify(kin__listwatch *listwatch, const char *target,
+                                 bool needs_answer) {
+  assert(strlen(target) < KIN__VERSION_SIZE);
+  listwatch->verify =
+      (kin__verify){.phase = KIN__VERIFY_ASKING, .needs_answer = needs_answer};
+  kin__listwatch_copy_version(listwatch->verify_target, target);
+}
+
 /* Nothing is shortened: a wait without a failure keeps watches that end at once
  * from being a storm. */
 static void verify_after_wait(kin__listwatch *listwatch,
@@ -83,15 +91,10 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch,
                               const kin__listwatch_input *input,
                               uint64_t now_ms,
                               kin__listwatch_actions *actions) {
-  const char *target = input->version;
-  kin__verify *verify = &listwatch->verify;
   if (!kin__listwatch_can_verify(listwatch)) {
     return;
   }
-  assert(strlen(target) < KIN__VERSION_SIZE);
-  *verify = (kin__verify){.phase = KIN__VERIFY_ASKING,
-                          .needs_answer = input->needs_answer};
-  kin__listwatch_copy_version(listwatch->verify_target, target);
+  kin__listwatch_begin_verify(listwatch, input->version, input->needs_answer);
   if (listwatch->state == KIN__LISTWATCH_WAITING) {
     verify_after_wait(listwatch, actions);
     return;

@@ -129,6 +129,40 @@ static void test_short_watch(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* Ends watches at once until `objects` have been listed, at version `version`.
+ * Lists of one item say that version, too. */
+static void end_watches_until_list(reflector_rig *f, const char *objects,
+                                   const char *version) {
+  for (bool is_listed = false; !is_listed;) {
+    is_listed = strstr(f->source.log, "/500") != NULL;
+    f->source.log[0] = '\0';
+    if (is_listed) {
+      hand_source_list(&f->source, objects, version);
+    } else if (f->source.is_open && f->source.is_watch) {
+      grant(f);
+      hand_source_watch_end(&f->source);
+    } else if (f->source.is_open) {
+      hand_source_list_end(&f->source, version, NULL);
+    } else {
+      pass(f, 100);
+    }
+  }
+}
+
+/* A copy that no watch can bring up to date is listed again, each time. */
+static void test_short_watches_without_end(void **state) {
+  (void)state;
+  reflector_rig f;
+  open_watching(&f, 0);
+  uint64_t begin_ns = f.vh.script.now_ns;
+  end_watches_until_list(&f, "a@8", "9");
+  assert_in_range((f.vh.script.now_ns - begin_ns) / 1000000, 8000, 30000);
+  reflector_rig_expect(&f, "R(a@8)#9");
+  end_watches_until_list(&f, "a@18", "19");
+  reflector_rig_expect(&f, "R(a@18)#19");
+  reflector_rig_finish(&f);
+}
+
 /* One failure is enough, if nothing succeeds for a minute after it: here a
  * request that is not answered. */
 static void test_failing_once_for_long(void **state) {
@@ -726,6 +760,7 @@ int main(void) {
       cmocka_unit_test(test_live),
       cmocka_unit_test(test_reconnecting),
       cmocka_unit_test(test_short_watch),
+      cmocka_unit_test(test_short_watches_without_end),
       cmocka_unit_test(test_failing_once_for_long),
       cmocka_unit_test(test_failing_long),
       cmocka_unit_test(test_stale_while_waiting),

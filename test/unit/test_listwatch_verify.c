@@ -188,6 +188,85 @@ static void test_short_watches_wait(void **state) {
   assert_verdict(KIN_EGONE);
 }
 
+/* Ends the open watch at once. False: a list is next. */
+static bool end_at_once(bool breaks) {
+  if (breaks) {
+    lw_fail(lw_broken());
+  } else {
+    lw_input(KIN__INPUT_WATCH_ENDED);
+  }
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+  return lw.listwatch.in.waiting.after != KIN__LISTWATCH_LISTING;
+}
+
+/* Watches that end at once for ever. Returns how many have ended before the
+ * next list. `newest` is what the server's lists of one item say. */
+static int watches_until_list(bool breaks, const char *newest, int most) {
+  int count = 1;
+  while (end_at_once(breaks) && count < most) {
+    lw_input(KIN__INPUT_TIMER);
+    while (lw.listwatch.state == KIN__LISTWATCH_VERIFYING) {
+      lw_page(newest, "");
+    }
+    lw_input(KIN__INPUT_HEAD);
+    assert_true(lw_verdict() != KIN_EGONE);
+    count++;
+  }
+  return count;
+}
+
+/* A copy cannot stay old because no watch lives long enough to bring an event:
+ * after five watches the position is verified, and the verify's two watches do
+ * not bring the newest version either. The next rows find what the first left. */
+static void test_watches_that_never_bring_anything(void **state) {
+  (void)state;
+  static const char *const lists[] = {"20", "30", "90"};
+  for (int breaks = 0; breaks < 2; breaks++) {
+    lw_begin(0);
+    lw_list_and_watch("10");
+    for (uint32_t i = 0; i < 3; i++) {
+      assert_int_equal(watches_until_list(breaks, "90", 100), 7);
+      assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], i + 1);
+      assert_verdict(KIN_EGONE);
+      lw_input(KIN__INPUT_TIMER);
+      lw_assert_list("", 500);
+      lw_page(lists[i], "");
+      lw_input(KIN__INPUT_APPLIED);
+      lw_input(KIN__INPUT_HEAD);
+    }
+    assert_int_equal(watches_until_list(breaks, "90", 100), 100);
+  }
+}
+
+/* A list is made neither if one watch of the row says something nor if one
+ * holds. */
+static void test_some_watches_bring_something(void **state) {
+  (void)state;
+  for (int holds = 0; holds < 2; holds++) {
+    lw_begin(0);
+    lw_list_and_watch("10");
+    for (int row = 0; row < 10; row++) {
+      assert_int_equal(watches_until_list(false, "90", 4), 4);
+      lw_input(KIN__INPUT_TIMER);
+      lw_page("90", "");
+      lw_input(KIN__INPUT_HEAD);
+      if (holds) {
+        lw.now_ms += 1000;
+        lw_input(KIN__INPUT_WATCH_ENDED);
+        lw_page("90", "");
+      } else {
+        lw_saw((kin__decoded_type)0, "11");
+        lw_input(KIN__INPUT_WATCH_ENDED);
+        lw_input(KIN__INPUT_TIMER);
+      }
+      lw_assert_watch(holds ? "10" : "11");
+      lw_input(KIN__INPUT_HEAD);
+    }
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 0);
+    assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+  }
+}
+
 /* Asked after a watch that ended at once: VERIFYING comes when the wait is over,
  * whatever the wait was for. */
 static void test_asked_after_a_short_watch(void **state) {
@@ -624,6 +703,8 @@ int main(void) {
       TEST(test_reached_before),
       TEST(test_not_reached),
       TEST(test_short_watches_wait),
+      TEST(test_watches_that_never_bring_anything),
+      TEST(test_some_watches_bring_something),
       TEST(test_asked_after_a_short_watch),
       TEST(test_asked_before_a_list),
       TEST(test_asked_between_unversioned_lists),
