@@ -27,7 +27,6 @@ typedef enum member {
   ITEMS,
   VERSION,
   CONTINUE,
-  REMAINING,
   SHARD_INFO
 } member;
 
@@ -53,7 +52,7 @@ static void start(kin__list_decoder *d) {
   d->seen = 0;
   d->has_items = false;
   d->has_metadata = false;
-  d->result = (kin__list_result){.token = "", .remaining = -1};
+  d->result = (kin__list_result){.token = ""};
   d->token.length = 0;
 }
 
@@ -87,12 +86,6 @@ void kin__list_decoder_free(kin__list_decoder *d) {
   kin__buf_finish(&d->token);
   kin_allocator allocator = d->allocator;
   kin__free(&allocator, d);
-}
-
-void kin__list_decoder_reset(kin__list_decoder *d) {
-  kin__cursor_reset(&d->cursor);
-  kin__item_close(&d->item);
-  start(d);
 }
 
 /* The list's own strings. */
@@ -148,18 +141,12 @@ static int on_string(kin__list_decoder *d) {
 }
 
 static int on_primitive(kin__list_decoder *d) {
-  kin_str text = d->cursor.text;
-  uint64_t remaining;
-  if (d->member == ITEMS) {
-    /* Go encodes a nil slice as null. */
-    d->has_items = kin__str_equal(text, KIN__LIT("null"));
-    return d->has_items ? 0 : KIN_EUNEXPECTED;
+  if (d->member != ITEMS) {
+    return 0;
   }
-  if (d->member == REMAINING && kin__str_to_u64(text, &remaining) &&
-      remaining <= INT64_MAX) {
-    d->result.remaining = (int64_t)remaining;
-  }
-  return 0;
+  /* Go encodes a nil slice as null. */
+  d->has_items = kin__str_equal(d->cursor.text, KIN__LIT("null"));
+  return d->has_items ? 0 : KIN_EUNEXPECTED;
 }
 
 /* Members. */
@@ -181,11 +168,7 @@ static member metadata_member(kin_str name) {
   if (kin__str_equal(name, KIN__LIT("continue"))) {
     return CONTINUE;
   }
-  if (kin__str_equal(name, KIN__LIT("shardInfo"))) {
-    return SHARD_INFO;
-  }
-  return kin__str_equal(name, KIN__LIT("remainingItemCount")) ? REMAINING
-                                                              : NO_MEMBER;
+  return kin__str_equal(name, KIN__LIT("shardInfo")) ? SHARD_INFO : NO_MEMBER;
 }
 
 static int on_name(kin__list_decoder *d) {
@@ -278,7 +261,6 @@ static int give_item(kin__list_decoder *d) {
   if (err != 0) {
     return err;
   }
-  d->result.items++;
   kin__item_close(&d->item);
   d->place = IN_ITEMS;
   return 0;

@@ -19,9 +19,7 @@ typedef struct kin__list_result {
   char version[64];  /* metadata.resourceVersion */
   const char *token; /* metadata.continue, at most 16 KiB; "" if none; the
                       * decoder's until reset or free */
-  int64_t remaining; /* metadata.remainingItemCount, -1 if absent */
-  uint64_t items;
-  bool is_sharded; /* metadata.shardInfo: the server has selected the shard */
+  bool is_sharded;   /* metadata.shardInfo: the server has selected the shard */
 } kin__list_result;
 
 /* The projection must outlive the decoder. Errors: KIN_ENOMEM. */
@@ -32,9 +30,6 @@ int kin__list_decoder_new(kin__list_decoder **out,
                           const kin__decode_sink *sink);
 /* NULL is allowed. */
 void kin__list_decoder_free(kin__list_decoder *decoder);
-
-/* Prepares the decoder for another body. */
-void kin__list_decoder_reset(kin__list_decoder *decoder);
 
 /* Takes bytes of the body; any split. If a member other than items occurs
  * twice, the first counts. After an error only reset and free are allowed.

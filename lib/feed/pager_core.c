@@ -46,14 +46,6 @@ static int on_keep(kin_feed *feed, kin__decoded_type type,
   return 0;
 }
 
-static int on_event(kin_feed *feed, kin__decoded_type type,
-                    kin_object *object) {
-  (void)feed;
-  (void)type;
-  (void)object;
-  return KIN_EUNEXPECTED; /* no watch is requested */
-}
-
 static void forget_given_pages(kin__pager_core *core) {
   uint32_t size = core->options.pages_ahead + 2;
   while (core->page_count > 0 &&
@@ -129,7 +121,6 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
 }
 
 static const kin__feed_owner owner = {.keep = on_keep,
-                                      .event = on_event,
                                       .apply = on_apply,
                                       .discarded = on_discarded,
                                       .ended = on_ended,

@@ -38,8 +38,6 @@ static void check_same(const decode_options *options, list_run *got,
   if (got_err == 0) {
     FUZZ_CHECK(strcmp(got->result.version, whole->result.version) == 0);
     FUZZ_CHECK(strcmp(got->result.token, whole->result.token) == 0);
-    FUZZ_CHECK(got->result.remaining == whole->result.remaining);
-    FUZZ_CHECK(got->result.items == whole->result.items);
   }
   /* After an error it helps a message, and is what was read before the piece
    * that had the error. */

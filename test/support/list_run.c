@@ -34,7 +34,8 @@ void list_run_again(list_run *r) {
   r->got.fail_at = before.fail_at;
   r->got.fail_with = before.fail_with;
   r->got.skips_bad = before.skips_bad;
-  kin__list_decoder_reset(r->decoder);
+  kin__list_decoder_free(r->decoder);
+  list_run_open(r);
 }
 
 void list_run_open(list_run *r) {

@@ -195,7 +195,6 @@ static void test_list_duplicate_members(void **state) {
   assert_int_equal(list_run_decode(&r, kin__cstr(text), 0), 0);
   assert_string_equal(r.result.version, "1");
   assert_string_equal(r.result.token, "x");
-  assert_int_equal(r.result.remaining, -1);
   assert_int_equal(r.got.count, 1);
   assert_string_equal(kin_object_key(r.got.objects[0]).data, "a");
   assert_str(kin_object_uid(r.got.objects[0]), KIN__LIT("1"));
@@ -271,7 +270,6 @@ static void test_list_own_strings(void **state) {
       if (rows[i].error == 0) {
         const char *got = i < 2 ? r.result.version : r.result.token;
         assert_int_equal(strlen(got), rows[i].length);
-        assert_int_equal(r.result.remaining, i < 2 ? 12 : -1);
       }
       list_run_finish(&r);
     }
@@ -401,7 +399,6 @@ static void test_list_known(void **state) {
                      0);
     assert_string_equal(decoded_log(&r.got), expected);
     assert_int_equal(r.got.questions, 4);
-    assert_int_equal(r.result.items, 4);
     list_run_again(&r);
   }
   list_run_finish(&r);

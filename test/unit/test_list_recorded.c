@@ -45,11 +45,7 @@ static void assert_like_yyjson(const list_run *r, kin_str body) {
              json_str(yyjson_obj_get(metadata, "resourceVersion")));
   assert_str(kin__cstr(r->result.token),
              json_str(yyjson_obj_get(metadata, "continue")));
-  yyjson_val *remaining = yyjson_obj_get(metadata, "remainingItemCount");
-  assert_int_equal(r->result.remaining,
-                   remaining != NULL ? yyjson_get_sint(remaining) : -1);
   yyjson_val *items = yyjson_obj_get(root, "items");
-  assert_int_equal(r->result.items, yyjson_arr_size(items));
   assert_int_equal(r->got.count, yyjson_arr_size(items));
   for (size_t i = 0; i < r->got.count; i++) {
     yyjson_val *item = yyjson_arr_get(items, i);
@@ -88,10 +84,8 @@ static void test_list_recorded(void **state) {
     for (int at = BYTEWISE; at <= (int)body.length; at++) {
       assert_int_equal(list_run_decode(&cut, body, at), 0);
       decoded_assert_same(&cut.got, &whole.got, recorded_lists[i]);
-      assert_int_equal(cut.result.items, whole.result.items);
       assert_string_equal(cut.result.version, whole.result.version);
       assert_string_equal(cut.result.token, whole.result.token);
-      assert_int_equal(cut.result.remaining, whole.result.remaining);
       list_run_again(&cut);
     }
     list_run_finish(&cut);
