@@ -26,7 +26,7 @@ struct kin__arena {
   uint32_t closing;           /* the list to be given up next */
   uint32_t trimming;          /* the list to be trimmed next */
   size_t ready_bytes;         /* of all in `ready`, not in `bytes` */
-  kin__ready_pages *ready;    /* mapped and touched, for kin__region_new */
+  kin__ready_pages *ready;    /* mapped and touched, for kin__region_take */
   void (*grew)(void *ctx, size_t bytes); /* see kin__arena_watch */
   void *grew_ctx;
   kin__link lists[KIN__SLAB_CLASSES];   /* of slabs with room */

@@ -93,7 +93,9 @@ typedef struct kin__silence {
   uint64_t began_ms;       /* when WATCHING began */
 } kin__silence;
 
-/* Callbacks to the owner. All but event and apply may be NULL. */
+/* Callbacks to the owner. Required are event where the feed watches, apply where
+ * it lists, and ended where it only watches or only lists. The others may be
+ * NULL. */
 typedef struct kin__feed_owner {
   /* The cached object with this key, uid and version, borrowed, or NULL. */
   const kin_object *(*cached)(kin_feed *feed, kin_str key, kin_str uid,
@@ -119,13 +121,14 @@ typedef struct kin__feed_owner {
   void (*apply)(kin_feed *feed);
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
-  /* A watch-only feed has stopped by itself, inside a call of its source or of
+  /* A feed that only watches or only lists has stopped by itself, inside a call of its source or of
    * its own; `failure` as for kin__listwatch_actions.ended. May note and
    * schedule only. */
   void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* A failure, and a new state, for the program. Called from a task. Both may
    * close the feed. */
   void (*failed)(kin_feed *feed, kin_error_event *event);
+  void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
   /* A watch was granted, and nothing of it has come. May note and schedule, pause
    * the feed and close it. */
   void (*opened)(kin_feed *feed);
@@ -138,7 +141,6 @@ typedef struct kin__feed_owner {
    * KIN_ECLOSED: the feed has stopped.
    * Else: the failure that ended the verify. */
   void (*verified)(kin_feed *feed, int code, const char *version);
-  void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
 } kin__feed_owner;
 
 struct kin_feed {
@@ -364,7 +366,8 @@ void kin__feed_streamed(kin_feed *feed, const char *version);
 void kin__feed_give_up(kin_feed *feed, int code, const char *key);
 /* The same; `why` is the text. */
 void kin__feed_refuse(kin_feed *feed, int code, const char *why);
-/* As kin__feed_give_up, with a complete failure. */
+/* As kin__feed_give_up, with a complete failure. `type`: FAILED or
+ * ERROR_EVENT. */
 void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure);
 /* The answer has ended with this failure. */

@@ -40,10 +40,9 @@ typedef struct kin__http_source {
   bool is_watch;
   bool is_paused;
   bool is_verify;  /* a verify: its items are ignored */
-  bool has_usable; /* a usable object has come since the list's first page;
-                    * has_bad: an object that is no API object */
-  bool has_bad;
-  bool has_body;       /* a byte of the body has come */
+  bool has_usable; /* a usable object has come since the list's first page */
+  bool has_bad;    /* the same of an object that is no API object */
+  bool has_body;   /* a byte of the body has come */
   uint16_t slow_bytes; /* of a body that is no watch, see is_too_slow */
   int http_status;     /* 0 before the head */
   uint32_t slow_ms;

@@ -49,7 +49,7 @@ typedef enum kin__listwatch_report {
 typedef enum kin__stream_end {
   KIN__STREAM_NOT_GIVEN_UP = 0,
   KIN__STREAM_SILENT,      /* no byte has come since the head */
-  KIN__STREAM_FELL_SILENT, /* no byte has come since then */
+  KIN__STREAM_FELL_SILENT, /* bytes came, and then none */
   KIN__STREAM_ENDLESS      /* bytes come, but no new object, and no end */
 } kin__stream_end;
 

@@ -32,7 +32,7 @@ struct kin_object {
 enum {
   KIN__LABELS_ARE_RECORDS = 1,
   KIN__KEY_ONLY = 2,
-  KIN__PACKED = 4,           /* the body is a kin__packed_body */
+  KIN__PACKED = 4,           /* the body is a packed_body */
   KIN__LABELS_ARE_CODES = 8, /* see kin__dictionary_label */
   KIN__HALVES = 16,          /* the body is of kin__halves_pack */
   KIN__BINARY = 32,          /* the body is of kin__binary_pack */

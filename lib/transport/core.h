@@ -9,7 +9,7 @@
 #include "transport/tls_context.h"
 #include "transport/transport.h"
 
-/* The transport's parts, for transport.c and exchange.c. */
+/* The transport's parts, for the files that own or join them. */
 struct kin__transport {
   kin__net net;
   kin__url url;

@@ -16,10 +16,10 @@ struct kin__transport;
  * this exchange, start others, or close the transport. */
 typedef struct kin__exchange kin__exchange;
 
-/* A response's head, valid during on_head. */
 /* API servers send 130: a SHA-512. */
 #define KIN__ETAG_MAX 160u
 
+/* A response's head, valid during on_head. */
 typedef struct kin__response_head {
   int status;
   kin_str content_type;  /* media type with its parameters, "" if absent */

@@ -10,8 +10,8 @@
 #include "transport/inflate.h"
 #include "transport/waiter.h"
 
-/* The exchange as exchange.c and exchange_response.c see it. One request from
- * start to end:
+/* The exchange as its own files (exchange*.c) and those of its parts see it. One
+ * request from start to end:
  *
  *   WAITING
  *      ^|
