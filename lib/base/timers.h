@@ -25,6 +25,9 @@ typedef struct kin__timers {
   void (*changed)(struct kin__timers *timers);
 } kin__timers;
 
+/* The wait before a retry after a lack of memory. */
+#define KIN__MEMORY_RETRY_MS 100u
+
 void kin__timers_init(kin__timers *timers);
 
 /* The callback may start, stop and free any timer, including its own. */

@@ -13,7 +13,6 @@
  * slice. */
 
 #define PIECES_PER_STEP 1024u
-#define RETRY_MS 100u /* memory is out, or all items fail */
 #define MAX_DOUBLINGS 6u
 
 /* --- Calls of the program ------------------------------------------------- */
@@ -95,7 +94,7 @@ static void wait_if_fruitless(kin_controller *c) {
   if (!is_in_order(c) && c->fruitless < kin_queue_count(c->queue)) {
     return;
   }
-  pause_for(c, (uint64_t)RETRY_MS
+  pause_for(c, (uint64_t)KIN__MEMORY_RETRY_MS
                    << (c->waits < MAX_DOUBLINGS ? c->waits : MAX_DOUBLINGS));
   c->waits++;
   c->fruitless = 0;
@@ -205,7 +204,7 @@ static bool pop_next(kin_controller *c) {
   int err = pop(c);
   if (!c->was_called) {
     if (err == KIN_ENOMEM) {
-      pause_for(c, RETRY_MS);
+      pause_for(c, KIN__MEMORY_RETRY_MS);
     }
     return false;
   }
@@ -272,7 +271,7 @@ static void resync_some(kin_controller *c) {
   if (left == 0) {
     c->is_resyncing = false;
   } else if (left < 0) {
-    pause_for(c, RETRY_MS);
+    pause_for(c, KIN__MEMORY_RETRY_MS);
   }
 }
 
@@ -343,7 +342,7 @@ static bool replace_step(kin_controller *c) {
     }
     if (more == KIN_ENOMEM) {
       c->stats.items++; /* as if it was put back and popped again */
-      pause_for(c, RETRY_MS);
+      pause_for(c, KIN__MEMORY_RETRY_MS);
       tell_failure(c, more, true);
       return c->member.is_closing;
     }
@@ -508,7 +507,7 @@ static bool index_step(kin__task *task) {
   bool has_more = kin__store_index_slice(&c->store, c->env->sched, &err);
   if (err != 0) {
     kin__timer_start(c->env->timers, &c->index_timer,
-                     kin__env_now_ms(c->env) + RETRY_MS);
+                     kin__env_now_ms(c->env) + KIN__MEMORY_RETRY_MS);
     return false;
   }
   return has_more;

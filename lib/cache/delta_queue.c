@@ -2,6 +2,7 @@
 #include <kin/error.h>
 
 #include "cache/queue.h"
+#include "object/key.h"
 #include "object/object.h"
 
 /* client-go's DeltaFIFO (DF rows) on the queue that informers run.
@@ -68,7 +69,7 @@ int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
   kin_delta_type type =
       queue->emit_replaced ? KIN_DELTA_REPLACED : KIN_DELTA_SYNC;
   kin_object *made = NULL;
-  int err = kin__queue_check(object);
+  int err = kin__object_check_key(object);
   if (err == 0 && is_ready) {
     made = kin__object_ref(object);
   } else if (err == 0) {

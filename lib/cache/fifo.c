@@ -2,6 +2,7 @@
 #include <kin/error.h>
 
 #include "cache/queue.h"
+#include "object/key.h"
 #include "object/object.h"
 
 /* client-go's FIFO (FF rows): each key has one delta, the newest.
@@ -97,7 +98,7 @@ static int fifo_replace(kin_queue *queue, const kin_object *const *objects,
   int err = 0;
   for (size_t i = 0; i < count && err == 0; i++) {
     kin_object *made = NULL;
-    err = kin__queue_check(objects[i]);
+    err = kin__object_check_key(objects[i]);
     if (err == 0) {
       err = kin__queue_transform(queue, objects[i], &made);
     }

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cache/queue.h"
+#include "object/key.h"
 #include "object/object.h"
 
 /* client-go's RealFIFO (QF rows): a record for each change, in one order.
@@ -177,7 +178,7 @@ static int replace_all(kin_queue *queue, const kin_object *const *objects,
   }
   for (size_t i = 0; i < count; i++) {
     kin_object *made;
-    int err = kin__queue_check(objects[i]);
+    int err = kin__object_check_key(objects[i]);
     if (err == 0) {
       err = kin__queue_transform(queue, objects[i], &made);
     }

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "cache/queue.h"
+#include "object/key.h"
 #include "object/object.h"
 
 /* An in-order queue with known objects splits a list or a resync into records
@@ -93,7 +94,7 @@ static int note_listed(plan *p, const kin_object *const *objects,
                        size_t count) {
   int err = 0;
   for (size_t i = 0; i < count && err == 0; i++) {
-    err = kin__queue_check(objects[i]);
+    err = kin__object_check_key(objects[i]);
     planned_key *k;
     if (err == 0) {
       err = note(p, kin_object_key(objects[i]), &k);

@@ -14,8 +14,6 @@
  * The time that the store takes is not bounded. Its functions may close the
  * reflector, so code that has called one checks is_closing. */
 
-#define RETRY_MS 100u /* memory was out */
-
 /* "pods.v1: storing a list: out of memory". */
 static void make_failure(const kin_reflector *reflector, kin__failure *failure,
                          int code, const char *doing) {
@@ -71,9 +69,9 @@ static void try_later(kin_reflector *reflector) {
   const kin__env *env = reflector->env;
   kin__failure failure;
   make_failure(reflector, &failure, KIN_ENOMEM, "storing a list");
-  kin__feed_notice_failure(&reflector->feed, &failure, RETRY_MS);
+  kin__feed_notice_failure(&reflector->feed, &failure, KIN__MEMORY_RETRY_MS);
   kin__timer_start(env->timers, &reflector->apply_timer,
-                   kin__env_now_ms(env) + RETRY_MS);
+                   kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
 }
 
 static kin__slice begin_slice(const kin_reflector *reflector) {
@@ -121,8 +119,7 @@ static void report_skipped(kin_reflector *reflector, const kin_object *object,
 /* A key that cannot be taken apart again: the object is skipped, as one without
  * a name is. */
 static bool is_skipped(kin_reflector *reflector, const kin_object *object) {
-  bool is_bad = !kin__key_parts_are_valid(kin_object_namespace(object),
-                                          kin_object_name(object));
+  bool is_bad = kin__object_check_key(object) != 0;
   if (is_bad) {
     report_skipped(reflector, object, KIN_EKEY);
   }

@@ -66,6 +66,9 @@ static void set_up(kin_queue *queue, const kin_queue_options *o,
 
 static int make(kin_queue **out, const kin_queue_options *options,
                 const kin__queue_ops *ops) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_queue_options o = KIN_QUEUE_OPTIONS_INIT;
   int err = options != NULL
@@ -98,26 +101,14 @@ static int make(kin_queue **out, const kin_queue_options *options,
 }
 
 int kin_queue_new_fifo(kin_queue **out, const kin_queue_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
   return make(out, options, &kin__fifo_ops);
 }
 
 int kin_queue_new_delta(kin_queue **out, const kin_queue_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
   return make(out, options, &kin__delta_queue_ops);
 }
 
 int kin_queue_new_in_order(kin_queue **out, const kin_queue_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
   return make(out, options, &kin__in_order_ops);
 }
 
@@ -184,16 +175,6 @@ static int leave(kin_queue *queue, int err) {
     queue->changed(queue->changed_ctx);
   }
   return err;
-}
-
-int kin__queue_check(const kin_object *object) {
-  if (object == NULL) {
-    return KIN_EINVAL;
-  }
-  return kin__key_parts_are_valid(kin_object_namespace(object),
-                                  kin_object_name(object))
-             ? 0
-             : KIN_EKEY;
 }
 
 int kin__queue_transform(kin_queue *queue, const kin_object *object,
@@ -271,7 +252,7 @@ static int put(kin_queue *queue, kin_delta_type type,
     return err;
   }
   kin_object *made = NULL;
-  err = kin__queue_check(object);
+  err = kin__object_check_key(object);
   if (err == 0) {
     err = kin__queue_transform(queue, object, &made);
   }
@@ -314,7 +295,7 @@ int kin_queue_delete(kin_queue *queue, const kin_object *object) {
   if (queue == NULL) {
     return KIN_EINVAL;
   }
-  int err = kin__queue_check(object);
+  int err = kin__object_check_key(object);
   kin_str key = err == 0 ? kin_object_key(object) : KIN__LIT("");
   return take_away(queue, err, key, object, false);
 }
@@ -327,8 +308,9 @@ int kin_queue_delete_tombstone(kin_queue *queue, kin_str key,
   key = kin__str_given(key);
   int err = kin_key_split(key, NULL, NULL);
   if (err == 0 && object != NULL) {
-    err = kin__str_equal(kin_object_key(object), key) ? kin__queue_check(object)
-                                                      : KIN_EKEY;
+    err = kin__str_equal(kin_object_key(object), key)
+              ? kin__object_check_key(object)
+              : KIN_EKEY;
   }
   return take_away(queue, err, key, object, true);
 }
@@ -486,7 +468,7 @@ int kin__queue_add_to_list(kin_queue *queue, kin__payload *list,
     return err;
   }
   kin_object *made;
-  err = kin__queue_check(object);
+  err = kin__object_check_key(object);
   if (err == 0 && is_ready) {
     made = kin__object_ref(object);
   } else if (err == 0) {

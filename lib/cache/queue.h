@@ -163,9 +163,6 @@ static inline size_t kin__queue_depth(const kin_queue *queue) {
 /* Sets the synced latch if no initial item is left. */
 void kin__queue_settle(kin_queue *queue);
 
-/* Whether the object has a usable key. Errors: KIN_EINVAL (NULL), KIN_EKEY. */
-int kin__queue_check(const kin_object *object);
-
 /* *out gets a new reference to the object to queue. Errors: the transform's,
  * see queue.h. */
 int kin__queue_transform(kin_queue *queue, const kin_object *object,

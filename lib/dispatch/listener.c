@@ -212,11 +212,6 @@ void kin__listener_push(kin_listener *listener,
   kin__listener_wake(listener);
 }
 
-void kin__listener_push_synced(kin_listener *listener, kin__marker *marker) {
-  const kin__notification synced = {.marker = marker, .type = KIN_EVENT_SYNCED};
-  kin__listener_push(listener, &synced, 0);
-}
-
 static void fill_marker_event(kin_listener *listener, const kin__marker *marker,
                               kin_event *event) {
   event->namespace_ = marker->namespace_;

@@ -70,9 +70,6 @@ void kin__listener_free(kin_listener *listener);
 void kin__listener_push(kin_listener *listener,
                         const kin__notification *notification, uint32_t hash);
 
-/* Queues synced with this marker. Must be covered by a reserve. */
-void kin__listener_push_synced(kin_listener *listener, kin__marker *marker);
-
 /* Schedules the step if there is work. */
 void kin__listener_wake(kin_listener *listener);
 

@@ -3,9 +3,6 @@
 
 #include <kin/error.h>
 
-/* Wait before a retry after a lack of memory. */
-#define RETRY_MS 100u
-
 static uint64_t now_ms(const kin_listener *listener) {
   return kin__clock_ms(listener->dispatcher->clock);
 }
@@ -46,7 +43,7 @@ static void on_due(kin__timer *timer) {
 
 static void try_later(kin_listener *listener) {
   listener->lacks_memory = true;
-  start_timer(listener, now_ms(listener) + RETRY_MS);
+  start_timer(listener, now_ms(listener) + KIN__MEMORY_RETRY_MS);
 }
 
 static bool reserve(kin_listener *listener) {
@@ -69,7 +66,8 @@ static int push_synced(kin_listener *listener) {
   if (marker == NULL) {
     return KIN_ENOMEM;
   }
-  kin__listener_push_synced(listener, marker);
+  const kin__notification synced = {.marker = marker, .type = KIN_EVENT_SYNCED};
+  kin__listener_push(listener, &synced, 0);
   kin__marker_unref(marker, dispatcher->allocator);
   return 0;
 }

@@ -10,14 +10,9 @@
 
 /* --- Requests ------------------------------------------------------------- */
 
-static uint64_t request_age_us(const kin_feed *feed) {
-  uint64_t now_ns = kin__clock_ns(&feed->env->clock);
-  return (now_ns - feed->metrics.request_began_ns) / 1000u;
-}
-
 static void measure_watch(kin_feed *feed) {
   kin__feed_metrics *metrics = &feed->metrics;
-  uint64_t age_us = request_age_us(feed);
+  uint64_t age_us = kin__feed_request_age_ns(feed) / 1000u;
   kin__feed_count(feed, KIN__FEED_WATCH_US, age_us);
   kin__feed_count(feed, KIN__FEED_WATCH_ITEMS, metrics->request_items);
   metrics->short_watches +=
@@ -278,7 +273,8 @@ static void judge_shard(kin_feed *feed) {
 
 static void apply_stage(kin_feed *feed) {
   judge_shard(feed);
-  kin__feed_count(feed, KIN__FEED_LIST_US, request_age_us(feed));
+  kin__feed_count(feed, KIN__FEED_LIST_US,
+                  kin__feed_request_age_ns(feed) / 1000u);
   kin__feed_count(feed, KIN__FEED_LIST_ITEMS, kin__stage_count(&feed->stage));
   kin__feed_list_complete(feed);
   feed->owner->apply(feed);

@@ -18,6 +18,11 @@ static inline bool kin__is_list(kin__request_kind request) {
   return request == KIN__REQUEST_LIST || request == KIN__REQUEST_STREAM;
 }
 
+/* The age of the open request; of a list: of its first page. */
+static inline uint64_t kin__feed_request_age_ns(const kin_feed *feed) {
+  return kin__clock_ns(&feed->env->clock) - feed->metrics.request_began_ns;
+}
+
 /* Counts a value of the metrics. */
 static inline void kin__feed_count(kin_feed *feed, kin__feed_histogram which,
                                    uint64_t value) {

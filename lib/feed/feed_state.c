@@ -26,13 +26,8 @@ static bool is_late(const kin_feed *feed, uint64_t age_ms) {
          kin__listwatch_mode_of(&feed->listwatch) != KIN__LIST_ONCE;
 }
 
-static uint64_t request_age_ms(const kin_feed *feed) {
-  return (kin__clock_ns(&feed->env->clock) - feed->metrics.request_began_ns) /
-         1000000u;
-}
-
 void kin__feed_mind_time(kin_feed *feed) {
-  uint64_t age_ms = request_age_ms(feed);
+  uint64_t age_ms = kin__feed_request_age_ns(feed) / 1000000u;
   if (is_late(feed, age_ms)) {
     kin__feed_report_late(feed, age_ms);
     kin__feed_update_state(feed);
@@ -43,7 +38,8 @@ void kin__feed_mind_time(kin_feed *feed) {
 static bool is_stale(const kin_feed *feed) {
   bool was_stale = feed->state == KIN_STATE_STALE &&
                    kin__listwatch_failures(&feed->listwatch) > 0;
-  return was_stale || feed->is_silent || is_late(feed, request_age_ms(feed)) ||
+  return was_stale || feed->is_silent ||
+         is_late(feed, kin__feed_request_age_ns(feed) / 1000000u) ||
          kin__listwatch_has_lost_verify(&feed->listwatch) ||
          kin__feed_stale_in_ms(feed) == UINT64_MAX;
 }

@@ -63,7 +63,7 @@ static int apply_delete(const change *c, uint32_t slot) {
   }
   bool is_cached_last =
       delta->is_tombstone || (c->informer->transform != NULL &&
-                              kin__informer_is_refused(delta->object));
+                              kin__object_has_no_text(delta->object));
   return take_away(c, slot, delta->reason,
                    is_cached_last ? NULL : delta->object);
 }
@@ -203,7 +203,7 @@ static int apply_delta(const change *c) {
     return apply_delete(c, slot);
   }
   if (c->informer->transform != NULL &&
-      kin__informer_is_refused(c->delta->object)) {
+      kin__object_has_no_text(c->delta->object)) {
     return apply_refused(c, slot);
   }
   if (slot != KIN__NO_SLOT && is_same(c, kin__store_at(store, slot)->object)) {

@@ -103,9 +103,6 @@ int kin__informer_follow(kin_informer **out, kin__host *host,
 const kin_feed *kin__informer_feed(const kin_informer *informer,
                                    const char *namespace_);
 
-/* Wait before a retry after a lack of memory. */
-#define KIN__MEMORY_RETRY_MS 100u
-
 /* Memory was out. After KIN__MEMORY_RETRY_MS at most, all tasks that may wait
  * for it go on: one timer is enough, because a lack of memory concerns all. */
 void kin__informer_try_later(kin_informer *informer);

@@ -25,7 +25,7 @@ static int drop_body(kin_informer *informer, const kin_object *object,
 }
 
 static bool has_body(const kin_object *object) {
-  return !kin_object_is_key_only(object) && !kin__informer_is_refused(object);
+  return !kin_object_is_key_only(object) && !kin__object_has_no_text(object);
 }
 
 int kin__max_bytes_reduce(kin_informer *informer, const kin_object *object,
@@ -248,8 +248,7 @@ static int refuse(kin__scope *scope) {
 static uint64_t incomplete_bytes(kin_informer *informer) {
   uint64_t bytes = informer->max_bytes.listed;
   kin__scope *scope;
-  for (uint32_t i = 0;
-       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     if (kin__listwatch_state_of(&scope->feed.listwatch) ==
         KIN__LISTWATCH_APPLYING) {
       bytes -= scope->listed_bytes;

@@ -93,8 +93,7 @@ void kin__metrics_read(const kin_informer *informer,
   metrics->coalesced = dispatcher->coalesced;
   kin__histogram_merge(&metrics->handler_us, &dispatcher->handler_us);
   kin__scope *scope;
-  for (uint32_t i = 0;
-       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     kin__metrics_add_feed(metrics, &scope->feed);
   }
   for (const kin__link *node = dispatcher->listeners.next;

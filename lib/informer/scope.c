@@ -312,7 +312,7 @@ void kin__scope_close(kin__scope *scope) {
   kin__feed_close(&scope->feed);
   kin__apply_stop(scope);
   kin__list_check_close(scope->list_check);
-  kin__version_waits_end(scope, KIN_ECLOSED);
+  kin__version_waits_end(scope);
 }
 
 void kin__scope_remove(kin__scope *scope) {
@@ -325,7 +325,7 @@ void kin__scope_remove(kin__scope *scope) {
   kin__list_check_close(scope->list_check);
   kin__informer_transform_forget(scope);
   kin__apply_drop(scope, KIN_DELETE_SCOPE_REMOVED);
-  kin__version_waits_end(scope, KIN_ECLOSED);
+  kin__version_waits_end(scope);
 }
 
 void kin__scope_free(kin__scope *scope) {

@@ -22,15 +22,11 @@ kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at) {
   return NULL;
 }
 
-#define FOR_EACH(scope, scopes)                                                \
-  for (uint32_t scope##_at = 0;                                                \
-       (scope = kin__scopes_next(scopes, &scope##_at)) != NULL;)
-
 kin__scope *kin__scopes_find(const kin__scopes *scopes,
                              const char *namespace_) {
   const char *name = kin__or_default(namespace_, "");
   kin__scope *scope;
-  FOR_EACH(scope, scopes) {
+  KIN__FOR_EACH_SCOPE(scope, scopes) {
     if (!scope->is_removed && strcmp(scope->feed.namespace_, name) == 0) {
       return scope;
     }
@@ -41,7 +37,7 @@ kin__scope *kin__scopes_find(const kin__scopes *scopes,
 kin__scope *kin__scopes_only(const kin__scopes *scopes) {
   kin__scope *only = NULL;
   kin__scope *scope;
-  FOR_EACH(scope, scopes) {
+  KIN__FOR_EACH_SCOPE(scope, scopes) {
     if (!scope->is_removed) {
       if (only != NULL) {
         return NULL;
@@ -55,7 +51,7 @@ kin__scope *kin__scopes_only(const kin__scopes *scopes) {
 /* Whether a removed scope of that namespace still has objects. */
 static bool must_wait(const kin__scopes *scopes, const char *namespace_) {
   kin__scope *scope;
-  FOR_EACH(scope, scopes) {
+  KIN__FOR_EACH_SCOPE(scope, scopes) {
     if (scope->is_removed && strcmp(scope->feed.namespace_, namespace_) == 0) {
       return true;
     }
@@ -204,7 +200,7 @@ int kin__scopes_open(kin_informer *informer) {
 
 void kin__scopes_start(kin_informer *informer) {
   kin__scope *scope;
-  FOR_EACH(scope, &informer->scopes) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     if (!scope->is_removed && !scope->is_waiting) {
       kin__feed_start(&scope->feed);
     }
@@ -214,7 +210,7 @@ void kin__scopes_start(kin_informer *informer) {
 
 void kin__scopes_close(kin_informer *informer) {
   kin__scope *scope;
-  FOR_EACH(scope, &informer->scopes) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     kin__scope_close(scope);
   }
   kin__sched_cancel(informer->env->sched, &informer->scopes.task);
@@ -277,7 +273,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   *own = shard;
   kin__max_bytes_reopen(informer);
   kin__scope *scope;
-  FOR_EACH(scope, &informer->scopes) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     if (!scope->is_removed) {
       kin__list_check_end(scope->list_check, "its shard has changed");
       kin__feed_reshard(&scope->feed);
@@ -288,7 +284,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
 
 void kin__scopes_relist(kin_informer *informer) {
   kin__scope *scope;
-  FOR_EACH(scope, &informer->scopes) {
+  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     if (!scope->is_removed) {
       kin__feed_relist(&scope->feed);
     }

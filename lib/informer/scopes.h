@@ -55,6 +55,9 @@ void kin__scopes_finish(kin_informer *informer);
 
 /* Walks all scopes: begin with *at = 0; NULL at the end. */
 struct kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at);
+#define KIN__FOR_EACH_SCOPE(scope, scopes)                                     \
+  for (uint32_t scope##_at = 0;                                                \
+       (scope = kin__scopes_next(scopes, &scope##_at)) != NULL;)
 /* The scope of a namespace, unless removed, or NULL. `namespace_` NULL is
  * "". */
 struct kin__scope *kin__scopes_find(const kin__scopes *scopes,

@@ -97,10 +97,6 @@ static bool tell_step(kin__task *task) {
 
 /* --- Running -------------------------------------------------------------- */
 
-bool kin__informer_is_refused(const kin_object *object) {
-  return kin__object_body(object).length == 0;
-}
-
 /* Makes an object without text. */
 static int make_refused(kin__informer_transform *t, const kin_object *object,
                         kin_object **out) {

@@ -43,7 +43,4 @@ kin__memory *kin__informer_raw_memory(const kin_informer *informer);
 int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
                                  kin_object **object);
 
-/* Whether the object is the remainder of a failed transform. */
-bool kin__informer_is_refused(const kin_object *object);
-
 #endif /* KIN_INFORMER_TRANSFORM_H */

@@ -423,14 +423,14 @@ static int have_waits(kin__scope *scope) {
   return 0;
 }
 
-void kin__version_waits_end(kin__scope *scope, int code) {
+void kin__version_waits_end(kin__scope *scope) {
   const kin__env *env = scope->informer->env;
   kin__scope_waits *waits = scope->waits;
   if (waits == NULL) {
     return;
   }
-  end_unsettled(scope, code);
-  end_all(&waits->settling, code);
+  end_unsettled(scope, KIN_ECLOSED);
+  end_all(&waits->settling, KIN_ECLOSED);
   kin__link_remove(&waits->settling_node);
   waits->wants_steps = false;
   waits->asking = KIN__ASKING_NOTHING;

@@ -81,9 +81,9 @@ typedef struct kin__version_waits {
 /* No callback comes any more but from kin__version_waits_tell. */
 void kin__version_waits_close(kin_informer *informer);
 
-/* The scope closes: its waits end with `code`, and its task and timer stop.
- * O(n) for its waits. */
-void kin__version_waits_end(struct kin__scope *scope, int code);
+/* The scope closes: its waits end with KIN_ECLOSED, and its task and timer
+ * stop. O(n) for its waits. */
+void kin__version_waits_end(struct kin__scope *scope);
 
 /* Calls the callbacks of a few ended waits; callbacks may do anything. Returns
  * whether more have ended. An informer is not gone before all callbacks. */

@@ -23,12 +23,10 @@ static void to_state(kin__listwatch *listwatch, kin__listwatch_state state) {
 /* --- LISTING -------------------------------------------------------------- */
 
 /* RL-02. */
-static uint32_t choose_limit(const kin__listwatch *listwatch, bool is_any) {
-  uint32_t page_size = listwatch->options.list_and_watch.page_size;
+uint32_t kin__listwatch_limit(uint32_t page_size, bool is_paged) {
   if (page_size != 0) {
     return page_size == UINT32_MAX ? 0 : page_size;
   }
-  bool is_paged = listwatch->past.is_paginated || is_any;
   return is_paged ? DEFAULT_PAGE_SIZE : 0;
 }
 
@@ -52,6 +50,20 @@ void kin__listwatch_restart_list(kin__listwatch *listwatch,
   kin__buf_reset(&listwatch->list.token, 0);
   actions->drop_stage = true;
   kin__listwatch_request_page(listwatch, actions);
+}
+
+bool kin__listwatch_fall_back_to_full(kin__listwatch *listwatch,
+                                      const kin__failure *failure,
+                                      kin__listwatch_actions *actions) {
+  bool is_page_expired =
+      listwatch->list.pages > 0 && strcmp(failure->reason, "Expired") == 0;
+  if (!is_page_expired || listwatch->list.fell_back_to_full) {
+    return false;
+  }
+  listwatch->list.fell_back_to_full = true;
+  listwatch->list.limit = 0;
+  kin__listwatch_restart_list(listwatch, actions);
+  return true;
 }
 
 void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
@@ -96,8 +108,10 @@ void kin__listwatch_to_listing(kin__listwatch *listwatch,
                                kin__listwatch_actions *actions) {
   const char *version = choose_version(listwatch, "0");
   bool is_any = kin__listwatch_is_any_version(version);
-  kin__listwatch_begin_list(listwatch, version, is_any ? "" : "NotOlderThan",
-                            choose_limit(listwatch, is_any));
+  kin__listwatch_begin_list(
+      listwatch, version, is_any ? "" : "NotOlderThan",
+      kin__listwatch_limit(listwatch->options.list_and_watch.page_size,
+                           listwatch->past.is_paginated || is_any));
   kin__listwatch_restart_list(listwatch, actions);
 }
 

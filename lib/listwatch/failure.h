@@ -42,6 +42,11 @@ void kin__failure_from_exchange(kin__failure *failure,
 void kin__failure_from_status(kin__failure *failure, const kin__status *status,
                               int64_t retry_after_s, const char *what);
 
+/* Whether the server refused the request as malformed (400, 422). */
+static inline bool kin__failure_is_malformed(const kin__failure *failure) {
+  return failure->status == 400 || failure->status == 422;
+}
+
 /* True for an event that has no place in the order of versions: it has no
  * version or no name, its type is unknown, or it is no event at all. To be
  * asked about a granted watch only: its codes have other causes before that. */

@@ -6,22 +6,14 @@
 /* A machine that lists once. Each page is applied like a whole list elsewhere;
  * the next page is requested when the owner has applied the last one. */
 
-#define DEFAULT_PAGE_SIZE 500u
 #define RESET_RETRY_MS 1000u /* RR-02 */
-
-static uint32_t limit_of(const kin__list_once *list) {
-  if (list->page_size == 0) {
-    return DEFAULT_PAGE_SIZE;
-  }
-  return list->page_size == UINT32_MAX ? 0 : list->page_size;
-}
 
 void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
                                     kin__listwatch_actions *actions) {
   const kin__list_once *list = &listwatch->options.list_once;
   assert(strlen(list->version) < KIN__VERSION_SIZE);
   kin__listwatch_begin_list(listwatch, list->version, list->version_match,
-                            limit_of(list));
+                            kin__listwatch_limit(list->page_size, true));
   kin__listwatch_request_page(listwatch, actions);
 }
 
@@ -66,21 +58,6 @@ void kin__listwatch_on_only_page_applied(kin__listwatch *listwatch,
   }
 }
 
-/* PG-03. Only for a list that is whole or nothing: no page has been given to
- * the owner yet. */
-static bool falls_back_to_full(kin__listwatch *listwatch,
-                               const kin__failure *failure) {
-  bool is_page_expired =
-      listwatch->list.pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (!is_page_expired || !listwatch->options.list_once.falls_back_to_full ||
-      listwatch->list.fell_back_to_full) {
-    return false;
-  }
-  listwatch->list.fell_back_to_full = true;
-  listwatch->list.limit = 0;
-  return true;
-}
-
 /* RR-02 */
 static bool is_reset(const kin__failure *failure) {
   return failure->status == 0 && failure->error_class == KIN_CLASS_CONNECT &&
@@ -105,9 +82,11 @@ void kin__listwatch_on_only_list_failed(kin__listwatch *listwatch,
                                         const kin__failure *failure,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions) {
-  if (falls_back_to_full(listwatch, failure)) {
+  /* Only for a list that is whole or nothing: no page has been given to the
+   * owner yet. */
+  if (listwatch->options.list_once.falls_back_to_full &&
+      kin__listwatch_fall_back_to_full(listwatch, failure, actions)) {
     kin__listwatch_count_failure(listwatch, now_ms, actions);
-    kin__listwatch_restart_list(listwatch, actions);
     return;
   }
   uint64_t delay_ms = retry_delay_ms(listwatch, failure);

@@ -12,7 +12,7 @@
  * is not trusted any more. */
 #define EMPTY_WATCHES 5u
 
-/* Each input has one handler below. Each handler leaves through one of the
+/* Each input has one handler, here or in the file of its mode. Each handler leaves through one of the
  * `to_` functions (enter.c), which make the data of the new state. */
 
 void kin__listwatch_init(kin__listwatch *listwatch,
@@ -174,16 +174,11 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
 static bool list_falls_back(kin__listwatch *listwatch,
                             const kin__failure *failure,
                             kin__listwatch_actions *actions) {
-  bool is_page_expired =
-      listwatch->list.pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (is_page_expired && !listwatch->list.fell_back_to_full) {
-    listwatch->list.fell_back_to_full = true;
-    listwatch->list.limit = 0;
-    kin__listwatch_restart_list(listwatch, actions);
+  if (kin__listwatch_fall_back_to_full(listwatch, failure, actions)) {
     return true;
   }
-  bool is_match_refused = listwatch->list.match[0] != '\0' &&
-                          (failure->status == 400 || failure->status == 422);
+  bool is_match_refused =
+      listwatch->list.match[0] != '\0' && kin__failure_is_malformed(failure);
   if (!failure->is_expired && !failure->is_rv_too_large && !is_match_refused) {
     return false;
   }
@@ -498,6 +493,22 @@ static void on_stop(kin__listwatch *listwatch,
   actions->drop_stage = true;
 }
 
+static void on_start(kin__listwatch *listwatch, uint64_t now_ms,
+                     kin__listwatch_actions *actions) {
+  if (listwatch->state == KIN__LISTWATCH_IDLE) {
+    kin__listwatch_leave_idle(listwatch, now_ms, actions);
+  }
+}
+
+static void on_retry_after(const kin__listwatch *listwatch, uint64_t delay_ms,
+                           kin__listwatch_actions *actions) {
+  if (listwatch->state == KIN__LISTWATCH_WAITING) {
+    actions->stop_timer = true;
+    actions->start_timer = true;
+    actions->timer_ms = delay_ms;
+  }
+}
+
 void kin__listwatch_step(kin__listwatch *listwatch,
                          const kin__listwatch_input *input, uint64_t now_ms,
                          kin__listwatch_actions *actions) {
@@ -505,9 +516,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
   kin__listwatch_note_held(listwatch, now_ms);
   switch (input->type) {
   case KIN__INPUT_START:
-    if (listwatch->state == KIN__LISTWATCH_IDLE) {
-      kin__listwatch_leave_idle(listwatch, now_ms, actions);
-    }
+    on_start(listwatch, now_ms, actions);
     break;
   case KIN__INPUT_STOP:
     on_stop(listwatch, actions);
@@ -519,10 +528,8 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     on_page(listwatch, input, now_ms, actions);
     break;
   case KIN__INPUT_STREAMED:
-    if (listwatch->state == KIN__LISTWATCH_STREAMING) {
-      kin__listwatch_on_stream_complete(listwatch, input->version, now_ms,
-                                        actions);
-    }
+    kin__listwatch_on_stream_complete(listwatch, input->version, now_ms,
+                                      actions);
     break;
   case KIN__INPUT_APPLIED:
     on_applied(listwatch, now_ms, actions);
@@ -555,11 +562,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     on_relist(listwatch, now_ms, actions);
     break;
   case KIN__INPUT_RETRY_AFTER:
-    if (listwatch->state == KIN__LISTWATCH_WAITING) {
-      actions->stop_timer = true;
-      actions->start_timer = true;
-      actions->timer_ms = input->delay_ms;
-    }
+    on_retry_after(listwatch, input->delay_ms, actions);
     break;
   case KIN__INPUT_REACHED:
     if (kin__listwatch_has_reached(listwatch)) {

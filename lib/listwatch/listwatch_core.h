@@ -88,9 +88,9 @@ bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
  * the list is made again without reuse of cached objects. True once for each
  * lost position. */
 bool kin__listwatch_list_goes_back(kin__listwatch *listwatch);
-/* At the beginning of a step: notes whether the open watch has held. */
 /* A list is in the store, and its version is about to become the position. */
 void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms);
+/* At the beginning of a step: notes whether the open watch has held. */
 void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms);
 /* Counts the failure that lost the position, and waits before the list. */
 void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
@@ -109,6 +109,8 @@ void kin__listwatch_list_again(kin__listwatch *listwatch, uint64_t now_ms,
  * options'. */
 void kin__listwatch_begin_list(kin__listwatch *listwatch, const char *version,
                                const char *match, uint32_t limit);
+/* The `limit` of an option page_size; of 0: the default, if the list is paged. */
+uint32_t kin__listwatch_limit(uint32_t page_size, bool is_paged);
 /* To LISTING: the first page of a new list; of the same list again; of the same
  * list as a consistent one; the next page. */
 void kin__listwatch_to_listing(kin__listwatch *listwatch,
@@ -117,6 +119,11 @@ void kin__listwatch_restart_list(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions);
 void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
                                             kin__listwatch_actions *actions);
+/* PG-03: if a later page has expired, the list is made again without a limit,
+ * once. False: another kind of failure, or the second one. */
+bool kin__listwatch_fall_back_to_full(kin__listwatch *listwatch,
+                                      const kin__failure *failure,
+                                      kin__listwatch_actions *actions);
 void kin__listwatch_request_page(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions);
 void kin__listwatch_to_streaming(kin__listwatch *listwatch, uint64_t now_ms,

@@ -30,7 +30,7 @@ static kin_relist_reason lost_reason(const kin__failure *failure) {
   if (failure->error_class == KIN_CLASS_DECODE) {
     return KIN_RELIST_DECODE;
   }
-  if (failure->status == 400 || failure->status == 422) {
+  if (kin__failure_is_malformed(failure)) {
     return KIN_RELIST_REFUSED;
   }
   return strcmp(failure->reason, "StorageReadError") == 0 ? KIN_RELIST_STORAGE

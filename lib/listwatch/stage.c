@@ -181,10 +181,6 @@ static staged_key *key_at(const content *c, uint32_t id) {
   return kin__slots_at(&c->keys->keys, id);
 }
 
-static bool is_refused(const kin_object *object) {
-  return kin__object_body(object).length == 0;
-}
-
 /* KIN__NO_SLOT if there is none. */
 static uint32_t find(const content *c, kin_str key, uint32_t hash,
                      bool of_refused) {
@@ -192,7 +188,7 @@ static uint32_t find(const content *c, kin_str key, uint32_t hash,
   for (; id != KIN__NO_SLOT; id = kin__map_next(&c->keys->map, id)) {
     const kin_object *object = object_in(*key_at(c, id)->place);
     if (kin__str_equal(kin_object_key(object), key) &&
-        is_refused(object) == of_refused) {
+        kin__object_has_no_text(object) == of_refused) {
       break;
     }
   }
@@ -295,7 +291,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
     kin__object_unref(take_object);
     return 0;
   }
-  uint32_t same = is_refused(take_object) ? refused : last;
+  uint32_t same = kin__object_has_no_text(take_object) ? refused : last;
   uintptr_t entry = make_entry(type, take_object);
   if (same == KIN__NO_SLOT) {
     int err = push_keyed(c, hash, entry);

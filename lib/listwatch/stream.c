@@ -78,6 +78,9 @@ static uint64_t deadline_ms_of(const kin__streaming *streaming) {
 void kin__listwatch_on_stream_complete(kin__listwatch *listwatch,
                                        const char *version, uint64_t now_ms,
                                        kin__listwatch_actions *actions) {
+  if (listwatch->state != KIN__LISTWATCH_STREAMING) {
+    return;
+  }
   kin__listwatch_copy_version(listwatch->list_found, version);
   actions->stop_timer = true;
   if (kin__listwatch_list_goes_back(listwatch)) {

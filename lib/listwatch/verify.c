@@ -196,8 +196,8 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
                                        uint64_t now_ms,
                                        kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
-  bool is_refused = failure->is_rv_too_large || failure->status == 400 ||
-                    failure->status == 422;
+  bool is_refused =
+      failure->is_rv_too_large || kin__failure_is_malformed(failure);
   if (verify->phase == KIN__VERIFY_NONE) {
     return false;
   }

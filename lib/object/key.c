@@ -12,8 +12,16 @@ static bool has_slash(kin_str s) {
   return s.length > 0 && memchr(s.data, '/', s.length) != NULL;
 }
 
-bool kin__key_parts_are_valid(kin_str namespace_, kin_str name) {
-  return name.length > 0 && !has_slash(name) && !has_slash(namespace_);
+static int check(kin_str namespace_, kin_str name) {
+  return name.length > 0 && !has_slash(name) && !has_slash(namespace_)
+             ? 0
+             : KIN_EKEY;
+}
+
+int kin__object_check_key(const kin_object *object) {
+  return object != NULL
+             ? check(kin_object_namespace(object), kin_object_name(object))
+             : KIN_EINVAL;
 }
 
 int kin_key_make(char *to, size_t size, kin_str namespace_, kin_str name,
@@ -23,8 +31,9 @@ int kin_key_make(char *to, size_t size, kin_str namespace_, kin_str name,
   }
   namespace_ = kin__str_given(namespace_);
   name = kin__str_given(name);
-  if (!kin__key_parts_are_valid(namespace_, name)) {
-    return KIN_EKEY;
+  int err = check(namespace_, name);
+  if (err != 0) {
+    return err;
   }
   size_t separator = namespace_.length > 0 ? 1 : 0;
   size_t before = namespace_.length + separator;

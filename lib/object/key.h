@@ -2,12 +2,10 @@
 #ifndef KIN_OBJECT_KEY_H
 #define KIN_OBJECT_KEY_H
 
-#include <stdbool.h>
+#include <kin/object.h>
 
-#include <kin/str.h>
-
-/* Whether a namespace, which may be empty, and a name make a key that can be
- * split into them again: the name is not empty, and neither has a slash. */
-bool kin__key_parts_are_valid(kin_str namespace_, kin_str name);
+/* Whether the object's key can be split into namespace and name again: the name
+ * is not empty, and neither has a slash. Errors: KIN_EINVAL (NULL), KIN_EKEY. */
+int kin__object_check_key(const kin_object *object);
 
 #endif /* KIN_OBJECT_KEY_H */

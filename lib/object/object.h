@@ -86,6 +86,10 @@ void kin__object_close_text(const kin_object *object, void *block);
 /* The stored body: of a plain object the JSON text. Empty for an object that
  * has an identity only (informer/transform.h). */
 kin_str kin__object_body(const kin_object *object);
+/* Whether the object has an identity only. */
+static inline bool kin__object_has_no_text(const kin_object *object) {
+  return kin__object_body(object).length == 0;
+}
 /* Lives as long as the object. */
 const kin_allocator *kin__object_allocator(const kin_object *object);
 

@@ -26,18 +26,6 @@ static int check_json(const kin_allocator *allocator, kin_str text) {
   return err;
 }
 
-static kin_str trim(kin_str text) {
-  while (text.length > 0 && strchr(" \t\r\n", text.data[0]) != NULL) {
-    text.data++;
-    text.length--;
-  }
-  while (text.length > 0 &&
-         strchr(" \t\r\n", text.data[text.length - 1]) != NULL) {
-    text.length--;
-  }
-  return text;
-}
-
 /* The JSON text of a member; empty if absent. */
 static kin_str member(kin_str object, kin_str name) {
   kin__text_members members = {.text = object};
@@ -129,5 +117,5 @@ int kin_object_parse(kin_object **out, const kin_allocator *allocator,
   }
   kin_str text = kin__str(json, length);
   int err = check_json(allocator, text);
-  return err == 0 ? make(out, allocator, trim(text)) : err;
+  return err == 0 ? make(out, allocator, kin__str_trim(text)) : err;
 }

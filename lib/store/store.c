@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/store.h"
 
-#include <string.h>
-#ifdef __APPLE__
-#include <sys/random.h>
-#endif
-
 #include <kin/error.h>
 
 #include "base/alloc.h"
@@ -309,12 +304,9 @@ void kin_store_free(kin_store *store) {
 int kin__store_transform(const kin_store *store, const kin_object *object,
                          kin_object **out) {
   *out = NULL;
-  if (object == NULL) {
-    return KIN_EINVAL;
-  }
-  if (!kin__key_parts_are_valid(kin_object_namespace(object),
-                                kin_object_name(object))) {
-    return KIN_EKEY;
+  int err = kin__object_check_key(object);
+  if (err != 0) {
+    return err;
   }
   if (store->transform == NULL) {
     *out = kin__object_ref(object);
@@ -326,12 +318,9 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
 int kin__store_put(kin_store *store, const kin_object *object,
                    kin_object **old) {
   *old = NULL;
-  if (object == NULL) {
-    return KIN_EINVAL;
-  }
-  if (!kin__key_parts_are_valid(kin_object_namespace(object),
-                                kin_object_name(object))) {
-    return KIN_EKEY;
+  int err = kin__object_check_key(object);
+  if (err != 0) {
+    return err;
   }
   bool is_closing = store->is_managed && store->index_refusal == KIN_ECLOSED;
   if (is_closing || store->clear_left != KIN__NO_SLOT) {

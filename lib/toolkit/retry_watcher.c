@@ -315,8 +315,7 @@ int kin_retry_watcher_close(kin_retry_watcher *watcher, kin_watch_close_cb cb,
 static int check(const kin_retry_watcher_options *options,
                  const kin__log *log) {
   const char *version = options->resource_version;
-  if (version == NULL || !is_position(kin__cstr(version)) ||
-      strcmp(version, "0") == 0) { /* TW-01 */
+  if (!is_position(kin__cstr(version))) { /* TW-01 */
     return kin__log_problem(log, KIN_EINVAL,
                             "resource_version: \"%.80s\" is no version of 1 "
                             "to 63 bytes but \"0\"",

@@ -31,10 +31,6 @@
  * between two steps. Each other one is only reported again, which is cheap. */
 #define STOPS_BETWEEN_STEPS 32u
 
-static bool is_closed(const kin__conn *conn) {
-  return conn->is_closed;
-}
-
 /* A connection that still waits for its step need not be polled. */
 static bool may_stop(kin__net *net) {
   if (net->stops >= STOPS_BETWEEN_STEPS) {
@@ -47,7 +43,7 @@ static bool may_stop(kin__net *net) {
 static void on_poll(uv_poll_t *poll, int status, int events) {
   (void)events;
   kin__conn *conn = KIN__CONTAINER_OF(poll, kin__conn, poll);
-  if (is_closed(conn)) {
+  if (conn->is_closed) {
     return; /* the task that closes the socket is scheduled */
   }
   if (status < 0) {
@@ -94,7 +90,7 @@ static void report(kin__conn *conn, int code) {
     kin__conn_set_error(conn, code, error_class, kin_strerror(code));
   }
   conn->events->on_end(conn, code != 0 ? &conn->net->conn_error : NULL);
-  assert(is_closed(conn));
+  assert(conn->is_closed);
 }
 
 static void count_sent(kin__conn *conn, int count) {
@@ -148,7 +144,7 @@ static bool read_some(kin__conn *conn) {
     }
     err = conn->stream->ops->receive(conn->stream, net->read_buffer,
                                      (size_t)count);
-    if (err == 0 || is_closed(conn)) {
+    if (err == 0 || conn->is_closed) {
       return count == (int)KIN__READ_BYTES;
     }
     err = err == KIN__STREAM_ENDED ? 0 : err;
@@ -163,7 +159,7 @@ static bool read_some(kin__conn *conn) {
 static void open_stream(kin__conn *conn) {
   conn->is_opened = true;
   int err = conn->stream->ops->open(conn->stream);
-  if (err != 0 && !is_closed(conn)) {
+  if (err != 0 && !conn->is_closed) {
     report(conn, err);
   }
 }
@@ -179,12 +175,12 @@ static bool step(kin__task *task) {
     open_stream(conn);
   } else {
     flush(conn);
-    if (conn->is_reading && read_some(conn) && !is_closed(conn) &&
+    if (conn->is_reading && read_some(conn) && !conn->is_closed &&
         conn->is_reading) {
       return true;
     }
   }
-  if (!is_closed(conn)) {
+  if (!conn->is_closed) {
     update_poll(conn);
   }
   return false;
@@ -277,7 +273,7 @@ void kin__conn_init_closing(kin__net *net) {
 }
 
 void kin__conn_close(kin__conn *conn) {
-  assert(!is_closed(conn));
+  assert(!conn->is_closed);
   kin__net *net = conn->net;
   conn->is_closed = true;
   if (net->failed_conn == conn) {
@@ -302,7 +298,7 @@ void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
 }
 
 int kin__conn_send(kin__conn *conn, const char *bytes, size_t length) {
-  assert(!is_closed(conn) && conn->is_ready);
+  assert(!conn->is_closed && conn->is_ready);
   return conn->top->ops->send(conn->top, bytes, length);
 }
 
@@ -359,7 +355,7 @@ void kin__conn_ready(kin__conn *conn) {
 
 bool kin__conn_deliver(kin__conn *conn, const char *bytes, size_t length) {
   conn->events->on_bytes(conn, bytes, length);
-  return !is_closed(conn);
+  return !conn->is_closed;
 }
 
 int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {

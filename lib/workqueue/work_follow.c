@@ -20,8 +20,6 @@
  * listener is paused and the timer or the task runs. `informer` and `listener`
  * are NULL once the informer is gone. */
 
-#define RETRY_MS 100u /* memory is out, or the queue is full */
-
 typedef struct kin__follow {
   kin__link node; /* in queue->follows */
   kin_work_queue *queue;
@@ -103,10 +101,12 @@ static bool add_keys(kin__follow *follow, const kin_object *object,
 
 /* --- Events --------------------------------------------------------------- */
 
+/* Memory is out, or the queue is full. */
 static void retry_later(kin__follow *follow) {
   const kin__env *env = follow->queue->env;
-  kin__timer_start(env->timers, &follow->timer,
-                   kin__deadline_ms(kin__env_now_ms(env), RETRY_MS));
+  kin__timer_start(
+      env->timers, &follow->timer,
+      kin__deadline_ms(kin__env_now_ms(env), KIN__MEMORY_RETRY_MS));
 }
 
 static void on_event(kin_informer *informer, const kin_event *event,

@@ -7,7 +7,6 @@
  * (base/sched.h). */
 
 #define PIECES_PER_STEP 1024u
-#define RETRY_MS 100u /* memory is out */
 
 static uint64_t begin_call(const kin_work_queue *queue) {
   return kin__clock_ns(&queue->env->clock);
@@ -48,7 +47,8 @@ static bool work_some(kin_work_queue *queue) {
 static void arm(kin_work_queue *queue) {
   uint64_t due_ms = kin__work_next_ms(&queue->work);
   if (queue->is_retry_due) {
-    uint64_t retry_ms = kin__deadline_ms(kin__env_now_ms(queue->env), RETRY_MS);
+    uint64_t retry_ms =
+        kin__deadline_ms(kin__env_now_ms(queue->env), KIN__MEMORY_RETRY_MS);
     due_ms = retry_ms < due_ms ? retry_ms : due_ms;
   }
   if (due_ms == UINT64_MAX) {
