@@ -156,6 +156,7 @@ set(kinformer_sources
   lib/feed/object_notice.c
   lib/feed/pager_core.c
   lib/feed/settings.c
+  lib/feed/told_states.c
   lib/informer/apply.c
   lib/informer/defragment.c
   lib/informer/handle_deltas.c

@@ -11,20 +11,7 @@
 /* Limit of one string in a message. */
 #define MAX_SHOWN 253
 
-/* --- Reported states ------------------------------------------------------ */
-
-/* 0: the state cannot be recognised. */
-static uint64_t fingerprint(const kin__hash_seed *seed,
-                            const kin__object_parts *parts) {
-  if (parts->uid.length == 0 || parts->version.length == 0) {
-    return 0;
-  }
-  uint64_t print = kin__hash(seed, parts->uid);
-  print = print << 32 | kin__hash(seed, parts->version);
-  print ^= kin__hash(seed, parts->name) * UINT64_C(0x9e3779b97f4a7c15);
-  print ^= kin__hash(seed, parts->namespace_) * UINT64_C(0xc2b2ae3d27d4eb4f);
-  return print != 0 ? print : 1;
-}
+/* --- News ------------------------------------------------------ */
 
 static bool tell_step(kin__task *task);
 static void on_timer(kin__timer *timer);
@@ -44,35 +31,23 @@ static kin__object_notice *have_notice(kin_feed *feed) {
   return feed->object_notice;
 }
 
-/* Returns 1 if the state is to be reported now, and remembers it; else 0.
- * Without memory for the table a state is reported each time. While versions
- * repeat, a version does not identify a state, so all are reported. Errors:
- * KIN_ENOMEM (the first object, and no memory for the notice). */
-static int is_news(kin_feed *feed, const kin__object_parts *parts) {
+/* Returns 1 if the state is to be reported now, and remembers it; else 0. While
+ * versions repeat, all are reported. Errors: KIN_ENOMEM (the first object, and no
+ * memory for the notice). */
+static int take_news(kin_feed *feed, const kin__object_parts *state) {
   kin__object_notice *notice = have_notice(feed);
   if (notice == NULL) {
     return KIN_ENOMEM;
   }
   if (kin__listwatch_versions_repeat(&feed->listwatch)) {
-    kin__free(feed->env->allocator, notice->told);
-    notice->told = NULL;
+    kin__told_states_clear(&notice->told, feed->env);
     return 1;
   }
-  if (notice->told == NULL) {
-    notice->told = kin__calloc(feed->env->allocator, KIN__OBJECT_NOTICE_TABLE,
-                               sizeof *notice->told);
-    if (notice->told == NULL) {
-      return 1;
-    }
-    notice->seed = kin__random_hash_seed(feed->env->random);
+  if (kin__told_states_has(&notice->told, state)) {
+    return 0;
   }
-  uint64_t print = fingerprint(&notice->seed, parts);
-  uint64_t *place = &notice->told[print % KIN__OBJECT_NOTICE_TABLE];
-  bool is_new = print == 0 || *place != print;
-  if (is_new) {
-    *place = print;
-  }
-  return is_new ? 1 : 0;
+  kin__told_states_add(&notice->told, feed->env, state);
+  return 1;
 }
 
 /* --- Telling -------------------------------------------------------------- */
@@ -148,7 +123,7 @@ static void show_key(char *to, size_t size, const kin__object_parts *parts) {
 
 int kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
                         const kin__decode_limits *limits) {
-  int news = is_news(feed, parts);
+  int news = take_news(feed, parts);
   if (news <= 0) {
     return news;
   }
@@ -181,7 +156,7 @@ int kin__feed_bad_object(kin_feed *feed, int code,
   if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     return code;
   }
-  int news = is_news(feed, identity);
+  int news = take_news(feed, identity);
   if (news <= 0) {
     return news;
   }
@@ -213,7 +188,7 @@ void kin__object_notice_stop(kin_feed *feed) {
 
 void kin__object_notice_finish(kin_feed *feed) {
   if (feed->object_notice != NULL) {
-    kin__free(feed->env->allocator, feed->object_notice->told);
+    kin__told_states_clear(&feed->object_notice->told, feed->env);
     kin__free(feed->env->allocator, feed->object_notice);
     feed->object_notice = NULL;
   }

@@ -6,22 +6,20 @@
 
 #include <kin/lister_watcher.h>
 
-#include "base/hash.h"
 #include "base/sched.h"
 #include "base/timers.h"
 #include "decode/sink.h"
 #include "object/object.h"
 #include "feed/noted_failure.h"
+#include "feed/told_states.h"
 
 /* Notices about single objects that the feed could not take as they are. An
  * object over a limit is kept as its key alone. An object that is no API object
  * is skipped.
  *
- * Each key, uid and version is reported and counted once, as far as a table of
- * KIN__OBJECT_NOTICE_TABLE places can remember. The server cannot cause more
- * than one error event in KIN__OBJECT_NOTICE_MS, and one before the end of a
+ * Each key, uid and version is reported and counted once, as far as told_states.h
+ * can remember. The server cannot cause more than one error event in KIN__OBJECT_NOTICE_MS, and one before the end of a
  * feed: the event names the first object and the number of others. */
-#define KIN__OBJECT_NOTICE_TABLE 4096u
 #define KIN__OBJECT_NOTICE_MS 1000u
 
 typedef struct kin__object_notice {
@@ -31,9 +29,7 @@ typedef struct kin__object_notice {
   uint64_t next_ms;         /* no report before this time */
   kin__noted_failure first; /* object that is not reported yet */
   uint32_t untold;          /* number of unreported objects */
-  kin__hash_seed seed;
-  uint64_t *told; /* Fingerprints, placed by value modulo the table's size; 0:
-                   * none. NULL before the first. */
+  kin__told_states told;
 } kin__object_notice;
 
 /* Reports what is not reported yet, now: before the end of a feed that no later

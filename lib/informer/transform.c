@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "feed/noted_failure.h"
+#include "feed/told_states.h"
 #include "informer/compact.h"
 #include "informer/scope.h"
 #include "object/transform.h"
@@ -11,71 +13,36 @@
 typedef struct kin__informer_transform {
   kin_informer *informer;
   kin__transform run;
-  kin__memory *raw;  /* without slabs */
-  uint64_t *refused; /* fingerprints, placed by value modulo the table's size;
-                      * 0: none. NULL before the first */
+  kin__memory *raw; /* without slabs */
+  kin__told_states refused;
 
   kin__task task; /* reports */
   kin__scope *scope;
-  kin__failure failure; /* the first unreported one */
-  uint32_t untold;      /* number of unreported failures */
+  kin__noted_failure first; /* the first unreported one */
+  uint32_t untold;          /* number of unreported failures */
 } kin__informer_transform;
 
-/* --- Refused states ------------------------------------------------------- */
-
-/* 0: the object's version cannot be recognised. */
-static uint64_t fingerprint(const kin_informer *informer,
-                            const kin_object *object) {
-  const kin__hash_seed *seed = &informer->store.seed;
-  kin_str uid = kin_object_uid(object);
-  kin_str version = kin_object_resource_version(object);
-  if (uid.length == 0 || version.length == 0) {
-    return 0;
-  }
-  uint64_t print = kin__hash(seed, kin_object_key(object));
-  print = print << 32 | kin__hash(seed, version);
-  print ^= kin__hash(seed, uid) * UINT64_C(0x9e3779b97f4a7c15);
-  return print != 0 ? print : 1;
-}
-
-static bool was_refused(const kin__informer_transform *t, uint64_t print) {
-  return print != 0 && t->refused != NULL &&
-         t->refused[print % KIN__TRANSFORM_TABLE] == print;
-}
-
-/* While versions repeat, a version does not identify a state. */
-static void forget_refused(kin__informer_transform *t) {
-  kin__free(t->informer->env->allocator, t->refused);
-  t->refused = NULL;
-}
-
-/* Without memory the failure is reported each time. */
-static void note_refused(kin__informer_transform *t, uint64_t print) {
-  if (t->refused == NULL) {
-    t->refused = kin__calloc(t->informer->env->allocator, KIN__TRANSFORM_TABLE,
-                             sizeof *t->refused);
-  }
-  if (t->refused != NULL && print != 0) {
-    t->refused[print % KIN__TRANSFORM_TABLE] = print;
-  }
-}
-
 /* --- Reports -------------------------------------------------------------- */
+
+static void describe(const kin__informer_transform *t, char *what,
+                     size_t size) {
+  snprintf(what, size, "transform of %s",
+           t->informer->settings.resource.plural);
+}
 
 static void note_failure(kin__informer_transform *t, kin__scope *scope,
                          const kin_object *object, int err) {
   const kin__env *env = t->informer->env;
-  const char *plural = t->informer->settings.resource.plural;
   kin__failure failure;
   char what[256];
-  snprintf(what, sizeof what, "transform of %s", plural);
+  describe(t, what, sizeof what);
   kin__failure_from_code(&failure, err, what, kin_object_key(object).data);
   failure.error_class = KIN_CLASS_DECODE;
   kin__log_write(env->log, KIN_LOG_WARN, "%s", failure.message);
   scope->feed.counters.transform_failures++;
   if (t->untold++ == 0) {
     t->scope = scope;
-    t->failure = failure;
+    kin__noted_failure_set(&t->first, env->allocator, &failure);
     kin__sched_add(env->sched, &t->task);
   }
 }
@@ -84,27 +51,28 @@ static bool tell_step(kin__task *task) {
   kin__informer_transform *t =
       KIN__CONTAINER_OF(task, kin__informer_transform, task);
   kin_feed *feed = &t->scope->feed;
-  char message[sizeof t->failure.message + 32];
-  int length = snprintf(message, sizeof message, "%s", t->failure.message);
+  kin__failure told;
+  char what[256];
+  describe(t, what, sizeof what);
+  kin__noted_failure_take(&t->first, feed->env->allocator, what, &told);
+  char message[sizeof told.message + 32];
+  int length = snprintf(message, sizeof message, "%s", told.message);
   if (t->untold > 1) {
     snprintf(message + length, sizeof message - (size_t)length, " and %u more",
              t->untold - 1);
   }
   t->untold = 0;
-  kin__feed_tell(feed, t->failure.code, t->failure.error_class, message);
+  kin__feed_tell(feed, told.code, told.error_class, message);
   return false;
 }
 
 /* --- Running -------------------------------------------------------------- */
 
-/* Makes an object without text. */
-static int make_refused(kin__informer_transform *t, const kin_object *object,
-                        kin_object **out) {
-  kin__object_parts parts = {.namespace_ = kin_object_namespace(object),
+static kin__object_parts identity_of(const kin_object *object) {
+  return (kin__object_parts){.namespace_ = kin_object_namespace(object),
                              .name = kin_object_name(object),
                              .uid = kin_object_uid(object),
                              .version = kin_object_resource_version(object)};
-  return kin__object_new(out, t->informer->env->memory, &parts);
 }
 
 /* A cached object with this uid and version is transformed already. */
@@ -137,25 +105,26 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
 static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
+  const kin__env *env = t->informer->env;
   bool is_repeating = kin__listwatch_versions_repeat(&scope->feed.listwatch);
   if (is_repeating) {
-    forget_refused(t);
+    kin__told_states_clear(&t->refused, env);
   }
-  uint64_t print = t->refused != NULL ? fingerprint(t->informer, object) : 0;
-  if (was_refused(t, print)) {
-    return make_refused(t, object, made);
+  const kin__object_parts identity = identity_of(object); /* and no text */
+  if (kin__told_states_has(&t->refused, &identity)) {
+    return kin__object_new(made, env->memory, &identity);
   }
   int err = run(t, type, object, made);
   if (err == 0 || err == KIN_ENOMEM) {
     return err;
   }
-  int refused_err = make_refused(t, object, made);
+  int refused_err = kin__object_new(made, env->memory, &identity);
   if (refused_err != 0) {
     return refused_err;
   }
   note_failure(t, scope, object, err);
   if (!is_repeating) {
-    note_refused(t, fingerprint(t->informer, object));
+    kin__told_states_add(&t->refused, env, &identity);
   }
   return 0;
 }
@@ -224,14 +193,14 @@ void kin__informer_transform_forget(kin__scope *scope) {
     t->scope = NULL;
     if (t->untold > 0) {
       t->untold = 0;
-      forget_refused(t);
+      kin__told_states_clear(&t->refused, t->informer->env);
     }
   }
 }
 
 void kin__informer_transform_forget_states(kin_informer *informer) {
   if (informer->transform != NULL) {
-    forget_refused(informer->transform);
+    kin__told_states_clear(&informer->transform->refused, informer->env);
   }
 }
 
@@ -242,7 +211,8 @@ void kin__informer_transform_free(kin_informer *informer) {
   }
   kin__transform_finish(&t->run);
   kin__memory_unref(t->raw);
-  kin__free(informer->env->allocator, t->refused);
+  kin__told_states_clear(&t->refused, informer->env);
+  kin__noted_failure_drop(&t->first, informer->env->allocator);
   kin__free(informer->env->allocator, t);
   informer->transform = NULL;
 }

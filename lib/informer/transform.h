@@ -17,9 +17,8 @@ struct kin__scope;
  * If the transform fails, the object goes on without its text: with key, uid
  * and version, through stage and queue, in order. When such an object is
  * processed, the cached state stays if it has the same uid. The failure is
- * reported once for each uid and version, as far as a table of
- * KIN__TRANSFORM_TABLE places can remember. */
-#define KIN__TRANSFORM_TABLE 4096u
+ * reported once for each uid and version, as far as feed/told_states.h can
+ * remember. */
 
 /* Creates informer->transform if the options have a transform; else it stays
  * NULL. Errors: KIN_ENOMEM. */
