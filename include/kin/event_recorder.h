@@ -65,8 +65,9 @@ typedef struct kin_event_recorder_options {
 
   /** How long kin_event_recorder_close goes on to write what is waiting. An
    * Event that waits for its next try is tried once more at once, and the last
-   * counts of series are written; a try that fails now is the last one. 0: nothing is written; at most a minute. A
-   * client that closes writes nothing more. */
+   * counts of series are written; a try that fails now is the last one. 0:
+   * nothing is written; at most a minute. A client that closes writes nothing
+   * more. */
   uint32_t flush_ms;
 
   kin_event_recorder_error_cb on_error;  /**< may be NULL */

@@ -171,8 +171,8 @@ KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,
  * Errors: those of kin_client_open_kubeconfig. *out is NULL then. */
 KIN_EXTERN int kin_client_open_default(kin_client **out, uv_loop_t *loop);
 
-/** The server's URL, with http://, https:// or unix://. Strings of all functions below
- * are borrowed from the configuration. */
+/** The server's URL, with http://, https:// or unix://. Strings of all
+ * functions below are borrowed from the configuration. */
 KIN_EXTERN const char *kin_kubeconfig_server(const kin_kubeconfig *config);
 
 /** The namespace that was given, or "default". */

@@ -54,9 +54,10 @@ typedef enum kin_memory_decision {
    * (kin_object_is_key_only): key, uid, resourceVersion and labels. Listeners
    * get all events. The bodies of cached objects are dropped in bounded steps.
    * Listeners are not told: an event would hold the old body, and nothing has
-   * changed in the cluster. Only a filter that reads the body makes an add or a
-   * delete of it. Indices that read other values lose them. Then the informer goes on. Where all bodies have been dropped before,
-   * the informer pauses. */
+   * changed in the cluster. A listener whose filter reads the body gets an add
+   * or a delete when the filter's answer changes. An index loses the values that
+   * it read in bodies. Then the informer goes on. Where all bodies have been
+   * dropped before, the informer pauses. */
   KIN_MEMORY_DROP_BODIES,
 
   /** Every scope stops as after KIN_STOP. The cache stays readable. No scope

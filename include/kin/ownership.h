@@ -44,9 +44,9 @@ KIN_EXTERN bool kin_object_is_terminating(const kin_object *object);
  * Errors: KIN_EALREADY (the object is as wanted already: send nothing),
  * KIN_ETOOBIG (`size`), KIN_EINVAL (the finalizer is empty, or has a byte that
  * is no printable ASCII, a quote or a backslash; `to` is NULL and `size` is not
- * 0), KIN_EKEY (the object has no resourceVersion), KIN_ETYPE (metadata.finalizers is no list of
- * strings), KIN_EUNEXPECTED (only the object's key is known), KIN_ENOMEM
- * (compact objects only, see kin_compact).
+ * 0), KIN_EKEY (the object has no resourceVersion), KIN_ETYPE
+ * (metadata.finalizers is no list of strings), KIN_EUNEXPECTED (only the
+ * object's key is known), KIN_ENOMEM (compact objects only, see kin_compact).
  * Cost: O(bytes). */
 KIN_EXTERN int kin_object_add_finalizer_patch(const kin_object *object,
                                               const char *finalizer, char *to,
