@@ -400,7 +400,9 @@ KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
 KIN_EXTERN int kin_client_set_max_bytes(kin_client *client, uint64_t max_bytes);
 
 /** Sets whether the client's handles keep uv_run alive. They do by default and
- * after ref, not after unref. Closing always completes in a running loop. */
+ * after ref, not after unref. Closing always completes in a running loop. Do
+ * not call unref where another loop drives uv_run(UV_RUN_NOWAIT): if no other
+ * handle keeps the loop alive, uv_run does nothing. */
 KIN_EXTERN void kin_client_ref(kin_client *client);
 KIN_EXTERN void kin_client_unref(kin_client *client);
 
