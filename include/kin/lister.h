@@ -70,8 +70,9 @@ KIN_EXTERN const kin_object *kin_lister_next(kin_lister_scan *scan);
 /** The object of the lister that has `value` in the index `index`, borrowed
  * until the store changes; of several objects any one. Allocates nothing.
  * Errors: KIN_ENOENT (no such object; *object is NULL), KIN_EINVAL (no index of
- * that name). An index that is not ready (kin_store_index_ready) finds what it
- * covers so far.
+ * that name; kin_store_by_index, kin_store_list_by_index and
+ * kin_lingering_index_open return KIN_ENOENT for that). An index that is not
+ * ready (kin_store_index_ready) finds what it covers so far.
  * Cost: O(objects with the value in namespaces that are not the lister's). */
 KIN_EXTERN int kin_lister_find(const kin_lister *lister, const char *index,
                                kin_str value, const kin_object **object);

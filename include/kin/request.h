@@ -41,11 +41,15 @@ typedef struct kin_request kin_request;
 
 /** The operation of a request. */
 typedef enum kin_verb {
-  KIN_VERB_GET = 0,     /**< an object; without a name, a list in one answer */
-  KIN_VERB_CREATE,      /**< POST; the name is in the body, except for a
-                         * subresource */
-  KIN_VERB_UPDATE,      /**< PUT; fails with KIN_ECONFLICT if the object is no
-                         * longer of the body's resourceVersion */
+  KIN_VERB_GET = 0, /**< an object; without a name, a list in one answer */
+  KIN_VERB_CREATE,  /**< POST; the name is in the body, except for a
+                     * subresource */
+  /** PUT; fails with KIN_ECONFLICT if the object is no longer of the body's
+   * resourceVersion. Replaces the whole object. An object from an informer with
+   * fields, drop_labels, metadata_only or a transform is not whole, and neither
+   * is one that is kept with its key only (kin_object_is_key_only): a PUT of it
+   * deletes the rest on the server. Get the object first, or send a patch. */
+  KIN_VERB_UPDATE,
   KIN_VERB_PATCH_JSON,  /**< PATCH, RFC 6902: a list of operations */
   KIN_VERB_PATCH_MERGE, /**< PATCH, RFC 7396: the members that change */
   /** PATCH as with MERGE, but lists are merged by the type's rules; not for

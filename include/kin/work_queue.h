@@ -44,8 +44,8 @@ extern "C" {
  * both. One thread at a time; for an attached queue the loop's.
  *
  * Memory: 108 bytes and a copy of the key for each key that is queued, waits or
- * is worked on, besides what the allocator needs. Of a key whose work is done 20 bytes are kept, for the next key.
- */
+ * is worked on, besides what the allocator needs. Of a key whose work is done
+ * 20 bytes are kept, for the next key. */
 typedef struct kin_work_queue kin_work_queue;
 
 /** Longest key, in bytes: every key of an object fits. */
@@ -141,9 +141,10 @@ KIN_EXTERN int kin_work_queue_open(kin_work_queue **out, kin_client *client,
 /** Closes an attached queue at once. Keys that are queued or wait are dropped.
  * No callback comes after this call except cb (may be NULL), from a later loop
  * iteration; then the queue and all items are gone. Until then kin_work_done
- * answers KIN_ECLOSED and does nothing. Legal in every event callback. Closing
- * the client closes its queues. To finish the work first, see
- * kin_work_queue_shut_down_with_drain.
+ * answers KIN_ECLOSED and does nothing. After cb an item must not be answered:
+ * a request that answers later must know that the queue is gone. Legal in every
+ * event callback. Closing the client closes its queues. To finish the work
+ * first, see kin_work_queue_shut_down_with_drain.
  * Errors: KIN_EINVAL (the queue stands alone), KIN_EALREADY (closing; cb is not
  * called). Cost: O(1); memory is freed in later loop iterations. */
 KIN_EXTERN int kin_work_queue_close(kin_work_queue *queue,
