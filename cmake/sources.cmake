@@ -106,12 +106,12 @@ set(kinformer_sources
   lib/listwatch/list_once.c
   lib/listwatch/listwatch.c
   lib/listwatch/lost.c
-  lib/listwatch/request.c
   lib/listwatch/retry_deadline.c
   lib/listwatch/shard.c
   lib/listwatch/stage.c
   lib/listwatch/state.c
   lib/listwatch/stream.c
+  lib/listwatch/target.c
   lib/listwatch/verify.c
   lib/listwatch/version.c
   lib/listwatch/wait.c

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 #define CHUNK_BYTES 8192u
 /* Servers list a subresource behind its resource, sorted by name. */

@@ -182,7 +182,7 @@ static int reserve_some(kin__dispatcher *dispatcher, kin__slice *slice) {
   return 0;
 }
 
-static int reserve_walk(kin__dispatcher *dispatcher) {
+static int have_walk(kin__dispatcher *dispatcher) {
   if (dispatcher->walk == NULL) {
     dispatcher->walk =
         kin__calloc(dispatcher->allocator, 1, sizeof *dispatcher->walk);
@@ -197,7 +197,7 @@ int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
     return reserve_all(dispatcher);
   }
   kin__slice slice = begin_slice(dispatcher);
-  int err = reserve_walk(dispatcher);
+  int err = have_walk(dispatcher);
   if (err == 0) {
     err = tell_some(dispatcher, &slice);
   }

@@ -370,7 +370,7 @@ void kin_listener_close(kin_listener *listener) {
 
 void kin_listener_pause(kin_listener *listener) {
   if (listener != NULL) {
-    kin__listener_queue_pause(&listener->queue, true);
+    kin__listener_queue_set_paused(&listener->queue, true);
   }
 }
 
@@ -378,7 +378,7 @@ void kin_listener_resume(kin_listener *listener) {
   if (listener == NULL) {
     return;
   }
-  kin__listener_queue_pause(&listener->queue, false);
+  kin__listener_queue_set_paused(&listener->queue, false);
   kin__listener_wake(listener);
 }
 

@@ -78,7 +78,8 @@ void kin__listener_queue_finish(kin__listener_queue *queue) {
   }
 }
 
-void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
+void kin__listener_queue_set_paused(kin__listener_queue *queue,
+                                    bool is_paused) {
   queue->is_paused = is_paused;
 }
 

@@ -75,7 +75,7 @@ void kin__listener_queue_finish(kin__listener_queue *queue);
 
 /* While paused, all notifications are coalesced, unless exact_limit is
  * SIZE_MAX. */
-void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused);
+void kin__listener_queue_set_paused(kin__listener_queue *queue, bool is_paused);
 
 /* Whether the next push goes to the overflow and needs the key's hash. */
 static inline bool

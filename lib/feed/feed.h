@@ -15,7 +15,7 @@
 #include "feed/notice.h"
 #include "feed/object_notice.h"
 #include "listwatch/listwatch.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 #include "listwatch/stage.h"
 
 /* One position in one resource: a state machine (kin__listwatch) and the code

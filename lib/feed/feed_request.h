@@ -4,7 +4,7 @@
 
 #include <kin/lister_watcher.h>
 
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 /* Puts the resource's selectors and parameters into a request and calls the
  * program's modifier. Strings that the modifier sets belong to the program and

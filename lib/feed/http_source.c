@@ -347,8 +347,8 @@ static const kin__exchange_callbacks callbacks = {
 
 static int send_request(kin__http_source *source) {
   kin__request http = {.target = source->pending->target.data,
-                       .accept = kin__request_accept(
-                           &source->settings->resource, source->is_watch),
+                       .accept = kin__target_accept(&source->settings->resource,
+                                                    source->is_watch),
                        .is_watch = source->is_watch};
   const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
@@ -418,8 +418,8 @@ static int make_target(kin__http_source *source, const char *namespace_,
     query->field_selector = selector.data;
   }
   if (err == 0) {
-    err = kin__request_target(&source->pending->target,
-                              &source->settings->resource, namespace_, query);
+    err = kin__target_write(&source->pending->target,
+                            &source->settings->resource, namespace_, query);
   }
   kin__buf_finish(&selector);
   return err;

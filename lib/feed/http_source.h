@@ -13,7 +13,7 @@
 #include "decode/watch.h"
 #include "client/env.h"
 #include "feed/settings.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 /* A request until its answer is known to be a list or a watch. */
 typedef struct kin__http_pending {

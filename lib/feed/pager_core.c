@@ -283,7 +283,7 @@ void kin__pager_core_close(kin__pager_core *core) {
   wake(core);
 }
 
-void kin__pager_core_pause(kin__pager_core *core, bool is_paused) {
+void kin__pager_core_set_paused(kin__pager_core *core, bool is_paused) {
   core->is_paused = is_paused;
   if (!core->is_closing && has_work(core)) {
     wake(core);

@@ -76,6 +76,6 @@ void kin__pager_core_restart(kin__pager_core *core);
 void kin__pager_core_abort(kin__pager_core *core);
 /* Call once. The only later callback is emptied. */
 void kin__pager_core_close(kin__pager_core *core);
-void kin__pager_core_pause(kin__pager_core *core, bool is_paused);
+void kin__pager_core_set_paused(kin__pager_core *core, bool is_paused);
 
 #endif /* KIN_FEED_PAGER_CORE_H */

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "decode/projection.h"
 #include "decode/sink.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 /* Namespaces of one informer, at its opening and at any later time. */
 #define KIN__NAMESPACES_MAX 1024u

@@ -173,7 +173,7 @@ static void end(kin__scope *scope) {
   kin__link_remove(&scope->apply.node);
 }
 
-static void dropped(kin__scope *scope) {
+static void end_drop(kin__scope *scope) {
   kin__apply *apply = &scope->apply;
   bool has_list = apply->has_list;
   apply->is_empty = true;
@@ -195,7 +195,7 @@ static bool tell_step(kin__scope *scope) {
                    * scope */
   }
   if (is_dropping(&scope->apply)) {
-    dropped(scope);
+    end_drop(scope);
     return false;
   }
   int err = tell(scope);

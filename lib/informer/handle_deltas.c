@@ -114,7 +114,7 @@ static int apply_unchanged(const change *c, uint32_t slot) {
 }
 
 /* Counts an update that must not be told. */
-static bool is_skipped(const change *c, const kin_object *old) {
+static bool skip_unchanged(const change *c, const kin_object *old) {
   bool is_skipped = c->informer->settings.options.skip_unchanged &&
                     !c->informer->max_bytes.is_keys_only &&
                     kin__object_has_same_content(old, c->delta->object);
@@ -137,7 +137,7 @@ static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
   } else {
     put.type = KIN_EVENT_UPDATE;
     put.old_object = old;
-    if (is_skipped(c, old)) {
+    if (skip_unchanged(c, old)) {
       told.audience = KIN__AUDIENCE_RELIST_UPDATES;
       if (delta->type != KIN_DELTA_REPLACED) {
         return;

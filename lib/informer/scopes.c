@@ -135,7 +135,7 @@ static void start_waiting(kin_informer *informer, const char *namespace_) {
   }
 }
 
-static void gone(kin__scope *scope) {
+static void finish_removal(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   kin__metrics_add_feed(informer->scopes.past, &scope->feed);
   unplace(scope); /* the memory stays: the name is still needed */
@@ -145,7 +145,7 @@ static void gone(kin__scope *scope) {
 }
 
 /* Whether there is a place for the counters of scopes that are gone. */
-static bool has_past(kin__scopes *scopes, const kin__env *env) {
+static bool have_past(kin__scopes *scopes, const kin__env *env) {
   if (scopes->past == NULL) {
     scopes->past = kin__calloc(env->allocator, 1, sizeof *scopes->past);
   }
@@ -159,11 +159,12 @@ static bool scopes_step(kin__task *task) {
     check_synced(informer);
     return false;
   }
-  if (!has_past(scopes, informer->env)) {
+  if (!have_past(scopes, informer->env)) {
     kin__informer_try_later(informer);
     return false;
   }
-  gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
+  finish_removal(
+      KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
   return !kin__link_is_empty(&scopes->emptied);
 }
 

@@ -113,7 +113,7 @@ static void on_page(kin__listwatch *listwatch,
   }
   kin__buf_reset(&listwatch->list.token, KIN__TOKEN_SIZE);
   if (input->token[0] == '\0') {
-    if (kin__listwatch_list_goes_back(listwatch)) {
+    if (kin__listwatch_note_older_list(listwatch)) {
       kin__listwatch_restart_list(listwatch, actions);
     } else {
       on_complete_list(listwatch, actions);
@@ -171,9 +171,9 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
 
 /* RL-05, PG-03: a fallback is requested at once. After a server refuses
  * resourceVersionMatch, the next list has none. */
-static bool list_falls_back(kin__listwatch *listwatch,
-                            const kin__failure *failure,
-                            kin__listwatch_actions *actions) {
+static bool list_fall_back(kin__listwatch *listwatch,
+                           const kin__failure *failure,
+                           kin__listwatch_actions *actions) {
   if (kin__listwatch_fall_back_to_full(listwatch, failure, actions)) {
     return true;
   }
@@ -200,7 +200,7 @@ static void on_list_failed(kin__listwatch *listwatch,
     kin__listwatch_on_only_list_failed(listwatch, failure, now_ms, actions);
     return;
   }
-  if (list_falls_back(listwatch, failure, actions)) {
+  if (list_fall_back(listwatch, failure, actions)) {
     kin__listwatch_count_failure(listwatch, now_ms, actions);
     return;
   }
@@ -259,7 +259,7 @@ static void watch_or_list_again(kin__listwatch *listwatch, uint64_t now_ms,
 static void on_watch_broke(kin__listwatch *listwatch,
                            const kin__failure *failure, bool is_said,
                            uint64_t now_ms, kin__listwatch_actions *actions) {
-  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
+  if (kin__listwatch_lose_position_by(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
@@ -300,7 +300,7 @@ static void on_request_failed(kin__listwatch *listwatch,
       kin__listwatch_verify_list_failed(listwatch, failure, now_ms, actions)) {
     return;
   }
-  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
+  if (kin__listwatch_lose_position_by(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
@@ -366,8 +366,8 @@ static void on_error_event(kin__listwatch *listwatch,
   actions->stop_timer = true;
   if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_failed(listwatch, failure, now_ms, actions);
-  } else if (!kin__listwatch_retries_internal_error(listwatch, failure, now_ms,
-                                                    actions)) {
+  } else if (!kin__listwatch_retry_internal_error(listwatch, failure, now_ms,
+                                                  actions)) {
     on_watch_broke(listwatch, failure, true, now_ms, actions);
   }
 }

@@ -77,17 +77,17 @@ void kin__listwatch_lose_position(kin__listwatch *listwatch,
                                   kin_relist_reason reason,
                                   kin__listwatch_actions *actions);
 /* Whether the failure loses the position; if so, records the loss. */
-bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure,
-                                   kin__listwatch_actions *actions);
+bool kin__listwatch_lose_position_by(kin__listwatch *listwatch,
+                                     const kin__failure *failure,
+                                     kin__listwatch_actions *actions);
 /* The found list is not newer than the lost position, or older than the start
  * version, and not a consistent one, so a consistent list has to follow. */
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
-/* The found list is older than the position: the server's versions went back (a
- * restored backup). The same uid and version may now name different content, so
- * the list is made again without reuse of cached objects. True once for each
- * lost position. */
-bool kin__listwatch_list_goes_back(kin__listwatch *listwatch);
+/* Whether the found list is older than the position: the server's versions went
+ * back (a restored backup). If so, doubts the versions: the same uid and version
+ * may now name different content, so the list is made again without reuse of
+ * cached objects. True once for each lost position. */
+bool kin__listwatch_note_older_list(kin__listwatch *listwatch);
 /* A list is in the store, and its version is about to become the position. */
 void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms);
 /* At the beginning of a step: notes whether the open watch has held. */
@@ -165,10 +165,10 @@ void kin__listwatch_fail_and_wait(kin__listwatch *listwatch,
 
 /* An internal error in an ERROR event is retried; after the deadline it loses
  * the position. False: another kind of error, or no deadline is set. */
-bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
-                                           const kin__failure *failure,
-                                           uint64_t now_ms,
-                                           kin__listwatch_actions *actions);
+bool kin__listwatch_retry_internal_error(kin__listwatch *listwatch,
+                                         const kin__failure *failure,
+                                         uint64_t now_ms,
+                                         kin__listwatch_actions *actions);
 
 /* Makes the next VERIFYING that of a verify. */
 void kin__listwatch_begin_verify(kin__listwatch *listwatch, const char *target,

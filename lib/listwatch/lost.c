@@ -51,9 +51,9 @@ void kin__listwatch_lose_position(kin__listwatch *listwatch,
   kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
 }
 
-bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure,
-                                   kin__listwatch_actions *actions) {
+bool kin__listwatch_lose_position_by(kin__listwatch *listwatch,
+                                     const kin__failure *failure,
+                                     kin__listwatch_actions *actions) {
   kin_relist_reason reason = lost_reason(failure);
   if (reason == KIN_RELIST_REASONS) {
     return false;
@@ -75,7 +75,7 @@ bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch) {
          kin__version_reaches(position->version, listwatch->list_found);
 }
 
-bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
+bool kin__listwatch_note_older_list(kin__listwatch *listwatch) {
   if (kin__listwatch_versions_repeat(listwatch) ||
       listwatch->position.is_unversioned ||
       !kin__version_is_before(listwatch->list_found,

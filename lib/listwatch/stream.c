@@ -83,7 +83,7 @@ void kin__listwatch_on_stream_complete(kin__listwatch *listwatch,
   }
   kin__listwatch_copy_version(listwatch->list_found, version);
   actions->stop_timer = true;
-  if (kin__listwatch_list_goes_back(listwatch)) {
+  if (kin__listwatch_note_older_list(listwatch)) {
     actions->cancel_request = true;
     kin__listwatch_to_listing(listwatch, actions);
     return;
@@ -130,8 +130,8 @@ void kin__listwatch_on_stream_ended(kin__listwatch *listwatch, uint64_t now_ms,
   }
 }
 
-static bool falls_back(kin__listwatch *listwatch, const kin__failure *failure,
-                       uint64_t now_ms, kin__listwatch_actions *actions) {
+static bool fall_back(kin__listwatch *listwatch, const kin__failure *failure,
+                      uint64_t now_ms, kin__listwatch_actions *actions) {
   if (failure->error_class == KIN_CLASS_DECODE) {
     list_instead(listwatch, actions);
     return true;
@@ -177,7 +177,7 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
     listwatch->list.may_lack_watches = failure->status == 405;
     return;
   }
-  if (falls_back(listwatch, failure, now_ms, actions)) {
+  if (fall_back(listwatch, failure, now_ms, actions)) {
     kin__listwatch_count_failure(listwatch, now_ms, actions);
     return;
   }

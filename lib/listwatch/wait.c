@@ -122,10 +122,10 @@ void kin__listwatch_fail_and_wait(kin__listwatch *listwatch,
 }
 
 /* RW-06, RD rows. */
-bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
-                                           const kin__failure *failure,
-                                           uint64_t now_ms,
-                                           kin__listwatch_actions *actions) {
+bool kin__listwatch_retry_internal_error(kin__listwatch *listwatch,
+                                         const kin__failure *failure,
+                                         uint64_t now_ms,
+                                         kin__listwatch_actions *actions) {
   kin__retry_deadline *deadline = &listwatch->retries.internal_errors;
   if (deadline->max_ms == 0 || !failure->is_internal ||
       listwatch->position.is_unversioned) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 #include "object/text.h"
 #include "transport/request.h"
 
@@ -318,7 +318,7 @@ static int check(const kin_request_spec *spec, const kin__log *log) {
 
 static int append_segment(kin__buf *out, kin_str segment) {
   int err = kin__buf_append(out, "/", 1);
-  return err == 0 ? kin__request_append_escaped(out, segment) : err;
+  return err == 0 ? kin__target_append_escaped(out, segment) : err;
 }
 
 static int append_subresource(kin__buf *out, const char *subresource) {

@@ -225,12 +225,12 @@ int kin_pager_open(kin_pager **out, kin_client *client,
 
 void kin_pager_pause(kin_pager *pager) {
   if (pager != NULL) {
-    kin__pager_core_pause(&pager->core, true);
+    kin__pager_core_set_paused(&pager->core, true);
   }
 }
 
 void kin_pager_resume(kin_pager *pager) {
   if (pager != NULL) {
-    kin__pager_core_pause(&pager->core, false);
+    kin__pager_core_set_paused(&pager->core, false);
   }
 }

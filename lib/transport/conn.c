@@ -32,7 +32,7 @@
 #define STOPS_BETWEEN_STEPS 32u
 
 /* A connection that still waits for its step need not be polled. */
-static bool may_stop(kin__net *net) {
+static bool take_stop(kin__net *net) {
   if (net->stops >= STOPS_BETWEEN_STEPS) {
     return false;
   }
@@ -49,7 +49,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   if (status < 0) {
     /* POLLERR: libuv has stopped the handle. recv and send tell why. */
     conn->polled = 0;
-  } else if (!kin__link_is_empty(&conn->task.node) && may_stop(conn->net)) {
+  } else if (!kin__link_is_empty(&conn->task.node) && take_stop(conn->net)) {
     uv_poll_stop(poll);
     conn->polled = 0;
   }

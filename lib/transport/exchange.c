@@ -164,7 +164,7 @@ static void send_request(kin__exchange *exchange) {
     kin__conn_begin_watch(conn);
   }
   kin__credential credential;
-  if (!kin__exchange_has_credential(exchange, NULL, &credential)) {
+  if (!kin__exchange_get_credential(exchange, NULL, &credential)) {
     return;
   }
   int err = send_head(exchange, &credential);
@@ -302,8 +302,8 @@ static void begin(kin__exchange *exchange) {
     fail_code(exchange, UV_ECANCELED, "connect to", transport->url.host);
     return;
   }
-  if (!kin__exchange_may_begin(exchange) ||
-      !kin__exchange_has_checked_files(exchange)) {
+  if (!kin__exchange_use_credential(exchange) ||
+      !kin__exchange_check_files(exchange)) {
     return;
   }
   kin__conn *conn = take_idle(exchange);
@@ -312,7 +312,7 @@ static void begin(kin__exchange *exchange) {
     exchange->conn = conn;
     exchange->is_reused = true;
     send_request(exchange);
-  } else if (kin__exchange_has_contexts(exchange)) {
+  } else if (kin__exchange_prepare_contexts(exchange)) {
     dial(exchange);
   }
 }
@@ -367,7 +367,7 @@ static void time_out(kin__exchange *exchange) {
 /* If the loop was blocked for long, the timer is due although the answer is in
  * the socket. Only one delay is allowed for a handshake, one for a head and one
  * for the next bytes of a body, so what trickles in must end. */
-static bool may_wait(kin__exchange *exchange) {
+static bool take_delay(kin__exchange *exchange) {
   bool is_late = exchange->is_late;
   exchange->is_late = true;
   return !is_late && kin__exchange_has_input(exchange);
@@ -380,7 +380,7 @@ static void on_timer(kin__timer *timer) {
       exchange->last_progress_ms + exchange->transport->response_timeout_ms;
   if (exchange->state == KIN__EXCHANGE_BODY && due_ms > kin__net_now_ms(net)) {
     kin__timer_start(net->timers, &exchange->timer, due_ms);
-  } else if (may_wait(exchange)) {
+  } else if (take_delay(exchange)) {
     const kin__transport *transport = exchange->transport;
     kin__exchange_start_timer(exchange, exchange->state == KIN__EXCHANGE_OPENING
                                             ? transport->connect_timeout_ms

@@ -74,7 +74,7 @@ static bool is_good(kin__exchange *exchange, int err, const char *reason) {
   return err == 0;
 }
 
-bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
+bool kin__exchange_get_credential(kin__exchange *exchange, kin__waiter *waiter,
                                   kin__credential *credential) {
   const kin__credentials *credentials = &exchange->transport->credentials;
   *credential = (kin__credential){.value = NULL};
@@ -89,9 +89,9 @@ bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
   return is_good(exchange, err, credential->reason);
 }
 
-bool kin__exchange_may_begin(kin__exchange *exchange) {
+bool kin__exchange_use_credential(kin__exchange *exchange) {
   kin__credential credential;
-  if (!kin__exchange_has_credential(
+  if (!kin__exchange_get_credential(
           exchange, &exchange->asking->credential_waiter, &credential)) {
     return false;
   }
@@ -102,8 +102,8 @@ bool kin__exchange_may_begin(kin__exchange *exchange) {
 }
 
 /* `context` may be NULL. */
-static bool has_context(kin__exchange *exchange, kin__tls_context *context,
-                        kin__waiter *waiter, uint32_t interval_ms) {
+static bool prepare_context(kin__exchange *exchange, kin__tls_context *context,
+                            kin__waiter *waiter, uint32_t interval_ms) {
   if (context == NULL) {
     return true;
   }
@@ -118,22 +118,22 @@ static bool has_context(kin__exchange *exchange, kin__tls_context *context,
   return err == 0;
 }
 
-static bool has_contexts(kin__exchange *exchange, uint32_t interval_ms) {
+static bool prepare_contexts(kin__exchange *exchange, uint32_t interval_ms) {
   kin__transport *transport = exchange->transport;
-  return has_context(exchange, transport->tls,
-                     &exchange->asking->context_waiter, interval_ms) &&
-         has_context(exchange, kin__transport_proxy_tls(transport),
-                     &exchange->asking->proxy_waiter, interval_ms);
+  return prepare_context(exchange, transport->tls,
+                         &exchange->asking->context_waiter, interval_ms) &&
+         prepare_context(exchange, kin__transport_proxy_tls(transport),
+                         &exchange->asking->proxy_waiter, interval_ms);
 }
 
-bool kin__exchange_has_contexts(kin__exchange *exchange) {
-  return has_contexts(exchange, KIN__TLS_CHECK_INTERVAL_MS);
+bool kin__exchange_prepare_contexts(kin__exchange *exchange) {
+  return prepare_contexts(exchange, KIN__TLS_CHECK_INTERVAL_MS);
 }
 
-bool kin__exchange_has_checked_files(kin__exchange *exchange) {
+bool kin__exchange_check_files(kin__exchange *exchange) {
   const kin__transport *transport = exchange->transport;
   return transport->certificate_check_ms == 0 || transport->pool.count == 0 ||
-         has_contexts(exchange, transport->certificate_check_ms);
+         prepare_contexts(exchange, transport->certificate_check_ms);
 }
 
 int kin__exchange_make_asking(kin__exchange *exchange,

@@ -124,16 +124,16 @@ int kin__exchange_make_asking(kin__exchange *exchange,
 /* The data is no longer needed, or was never made. */
 void kin__exchange_end_asking(kin__exchange *exchange);
 
-/* Each returns whether what it names is there. If not, the exchange waits or has
- * failed. Without a waiter it does not wait. To begin, it needs a credential,
+/* Each makes its step towards a request, and returns whether the step is done. If
+ * not, the exchange waits or has failed. Without a waiter it does not wait. To begin, it needs a credential,
  * whose certificate it then presents. The last one is for a connection of the
  * pool: without this look a client that always finds a kept connection would
  * never see that its certificates were replaced. */
-bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
+bool kin__exchange_get_credential(kin__exchange *exchange, kin__waiter *waiter,
                                   kin__credential *credential);
-bool kin__exchange_may_begin(kin__exchange *exchange);
-bool kin__exchange_has_contexts(kin__exchange *exchange);
-bool kin__exchange_has_checked_files(kin__exchange *exchange);
+bool kin__exchange_use_credential(kin__exchange *exchange);
+bool kin__exchange_prepare_contexts(kin__exchange *exchange);
+bool kin__exchange_check_files(kin__exchange *exchange);
 bool kin__exchange_waits_for_credential(const kin__exchange *exchange);
 /* The wait is over. Returns whether the exchange goes on with a value that is
  * there. */

@@ -19,7 +19,7 @@
 #include "discovery/lookup.h"
 #include "discovery/near.h"
 #include "fuzz/fuzz.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 static void check_name(const char *name) {
   size_t length = strlen(name);

@@ -15,7 +15,7 @@
 #include "base/sealed.h"
 #include "config/token.h"
 #include "object/json.h"
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 #include "store/index_value.h"
 #include "toolkit/wait.h"
 #include "transport/impersonate.h"

@@ -164,7 +164,7 @@ static void test_exact_keeps_everything(void **state) {
   update("a", 1, 2);
   synced();
   update("a", 2, 3);
-  kin__listener_queue_pause(&f.queue, true);
+  kin__listener_queue_set_paused(&f.queue, true);
   del("a", 3);
   add("a", 4, false);
   relisted("9");
@@ -179,7 +179,7 @@ static void test_exact_keeps_everything(void **state) {
 /* A queue that coalesces from the start. */
 static void setup_paused(uint8_t wanted) {
   setup(wanted, LARGE_LIMIT);
-  kin__listener_queue_pause(&f.queue, true);
+  kin__listener_queue_set_paused(&f.queue, true);
 }
 
 static void test_add_update_is_newest_add(void **state) {
@@ -427,10 +427,10 @@ static void test_pause_coalesces_behind_the_exact_part(void **state) {
   (void)state;
   setup(ALL, LARGE_LIMIT);
   add("a", 1, false);
-  kin__listener_queue_pause(&f.queue, true);
+  kin__listener_queue_set_paused(&f.queue, true);
   update("a", 1, 2); /* not merged into what is exact */
   update("a", 2, 3);
-  kin__listener_queue_pause(&f.queue, false);
+  kin__listener_queue_set_paused(&f.queue, false);
   update("a", 3, 4); /* the overflow goes on until it is drained */
   expect("+a1 ~a1>4");
   update("a", 4, 5);
@@ -586,7 +586,7 @@ static void test_unwanted_types_are_not_kept(void **state) {
   assert_int_equal(kin__listener_queue_count(&f.queue), 2);
   expect("S:#0 -a2:watch");
 
-  kin__listener_queue_pause(&f.queue, true);
+  kin__listener_queue_set_paused(&f.queue, true);
   add("a", 1, true); /* hidden, for the delete that may come */
   update("b", 1, 2);
   relisted("3");
@@ -677,7 +677,7 @@ static void test_reserve_covers_the_end_of_the_overflow(void **state) {
   (void)state;
   setup_paused(ALL);
   add("a", 1, false);
-  kin__listener_queue_pause(&f.queue, false);
+  kin__listener_queue_set_paused(&f.queue, false);
   kin_object *o = object("a", 1);
   kin__notification deleted = {.object = o, .type = KIN_EVENT_DELETE};
   kin__notification added = {.object = o, .type = KIN_EVENT_ADD};
@@ -699,7 +699,7 @@ static void test_reserve_fails_cleanly(void **state) {
     size_t failures = 0;
     for (size_t n = 1;; n++) {
       setup(ALL, 1);
-      kin__listener_queue_pause(&f.queue, is_paused != 0);
+      kin__listener_queue_set_paused(&f.queue, is_paused != 0);
       kin_object *o = object("a", 1);
       f.memory.fail_at = atomic_load(&f.memory.calls) + n;
       int err = kin__listener_queue_reserve(&f.queue);

@@ -14,7 +14,7 @@
 
 #include <kin/error.h>
 
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 #include "support/fail_alloc.h"
 
 static fail_alloc memory; /* which never fails */
@@ -36,7 +36,7 @@ static const kin__resource pods = {
 static void assert_target(const kin__query *query, const char *expected) {
   kin__buf out;
   kin__buf_init(&out, &memory.allocator, 1u << 20);
-  assert_int_equal(kin__request_target(&out, &pods, "", query), 0);
+  assert_int_equal(kin__target_write(&out, &pods, "", query), 0);
   assert_string_equal(out.data, expected);
   kin__buf_finish(&out);
 }
@@ -49,9 +49,9 @@ static void test_paths(void **state) {
   const kin__query query = {0};
   kin__buf out;
   kin__buf_init(&out, &memory.allocator, 1024);
-  assert_int_equal(kin__request_target(&out, &pods, "a-b", &query), 0);
+  assert_int_equal(kin__target_write(&out, &pods, "a-b", &query), 0);
   assert_string_equal(out.data, "/api/v1/namespaces/a-b/pods");
-  assert_int_equal(kin__request_target(&out, &deployments, "", &query), 0);
+  assert_int_equal(kin__target_write(&out, &deployments, "", &query), 0);
   assert_string_equal(out.data, "/apis/apps/v1/deployments");
   kin__buf_finish(&out);
 }
@@ -150,7 +150,7 @@ static void test_bounds(void **state) {
                             .parameter_count = KIN__MAX_PARAMETERS};
   kin__buf out;
   kin__buf_init(&out, &memory.allocator, 1024);
-  assert_int_equal(kin__request_target(&out, &pods, "", &query), 0);
+  assert_int_equal(kin__target_write(&out, &pods, "", &query), 0);
   kin__buf_finish(&out);
 }
 
@@ -188,20 +188,19 @@ static void test_no_room(void **state) {
                             .is_watch = true};
   kin__buf out;
   kin__buf_init(&out, &memory.allocator, 1u << 20);
-  assert_int_equal(kin__request_target(&out, &pods, "n", &query), 0);
+  assert_int_equal(kin__target_write(&out, &pods, "n", &query), 0);
   size_t length = out.length;
   kin__buf_finish(&out);
   for (size_t room = 0; room < length; room++) {
     kin__buf_init(&out, &memory.allocator, room);
-    assert_int_equal(kin__request_target(&out, &pods, "n", &query),
-                     KIN_ETOOBIG);
+    assert_int_equal(kin__target_write(&out, &pods, "n", &query), KIN_ETOOBIG);
     kin__buf_finish(&out);
   }
   for (size_t n = 1;; n++) {
     fail_alloc failing;
     fail_alloc_init(&failing, n);
     kin__buf_init(&out, &failing.allocator, 1u << 20);
-    int err = kin__request_target(&out, &pods, "n", &query);
+    int err = kin__target_write(&out, &pods, "n", &query);
     bool has_failed = fail_alloc_has_failed(&failing);
     assert_int_equal(err, has_failed ? KIN_ENOMEM : 0);
     kin__buf_finish(&out);
@@ -257,12 +256,12 @@ static void test_accept(void **state) {
   (void)state;
   const kin__resource metadata = {
       .group = "", .version = "v1", .plural = "pods", .metadata_only = true};
-  assert_string_equal(kin__request_accept(&pods, false), "application/json");
-  assert_string_equal(kin__request_accept(&pods, true), "application/json");
-  assert_string_equal(kin__request_accept(&metadata, false),
+  assert_string_equal(kin__target_accept(&pods, false), "application/json");
+  assert_string_equal(kin__target_accept(&pods, true), "application/json");
+  assert_string_equal(kin__target_accept(&metadata, false),
                       "application/json;as=PartialObjectMetadataList;"
                       "g=meta.k8s.io;v=v1");
-  assert_string_equal(kin__request_accept(&metadata, true),
+  assert_string_equal(kin__target_accept(&metadata, true),
                       "application/json;as=PartialObjectMetadata;"
                       "g=meta.k8s.io;v=v1");
 }

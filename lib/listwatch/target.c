@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "listwatch/request.h"
+#include "listwatch/target.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static bool is_unreserved(char c) {
          c == '~';
 }
 
-int kin__request_append_escaped(kin__buf *out, kin_str s) {
+int kin__target_append_escaped(kin__buf *out, kin_str s) {
   static const char digits[] = "0123456789ABCDEF";
   for (size_t i = 0; i < s.length; i++) {
     unsigned char c = (unsigned char)s.data[i];
@@ -74,13 +74,13 @@ int kin__parameters_append(kin__buf *out, const kin_parameter *sorted,
   for (size_t i = 0; i < count && err == 0; i++) {
     err = kin__buf_append(out, i == 0 ? &first : "&", 1);
     if (err == 0) {
-      err = kin__request_append_escaped(out, kin__cstr(sorted[i].name));
+      err = kin__target_append_escaped(out, kin__cstr(sorted[i].name));
     }
     if (err == 0) {
       err = kin__buf_append(out, "=", 1);
     }
     if (err == 0) {
-      err = kin__request_append_escaped(
+      err = kin__target_append_escaped(
           out, kin__cstr(kin__or_default(sorted[i].value, "")));
     }
   }
@@ -102,8 +102,8 @@ static const char *const own_names[] = {
 };
 #define OWN_NAMES (sizeof own_names / sizeof own_names[0])
 
-int kin__request_target(kin__buf *out, const kin__resource *resource,
-                        const char *namespace_, const kin__query *query) {
+int kin__target_write(kin__buf *out, const kin__resource *resource,
+                      const char *namespace_, const kin__query *query) {
   char limit[16] = "";
   char timeout_s[16] = "";
   if (query->limit > 0) {
@@ -176,7 +176,7 @@ bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count) {
   return bytes <= MAX_PARAMETER_BYTES;
 }
 
-const char *kin__request_accept(const kin__resource *resource, bool is_watch) {
+const char *kin__target_accept(const kin__resource *resource, bool is_watch) {
   if (!resource->metadata_only) {
     return "application/json";
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_LISTWATCH_REQUEST_H
-#define KIN_LISTWATCH_REQUEST_H
+#ifndef KIN_LISTWATCH_TARGET_H
+#define KIN_LISTWATCH_TARGET_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,12 +48,12 @@ typedef struct kin__query {
  * query with sorted keys and percent-encoded values (RQ-02, RQ-04). Parameters
  * of one name keep their order. The resource's shard is one of them.
  * `namespace_` "" means all. Errors: KIN_ENOMEM, KIN_ETOOBIG. */
-int kin__request_target(kin__buf *out, const kin__resource *resource,
-                        const char *namespace_, const kin__query *query);
+int kin__target_write(kin__buf *out, const kin__resource *resource,
+                      const char *namespace_, const kin__query *query);
 
 /* Appends a path segment or a parameter with all bytes percent-encoded that are
  * not unreserved (RFC 3986). Errors: KIN_ENOMEM, KIN_ETOOBIG. */
-int kin__request_append_escaped(kin__buf *out, kin_str s);
+int kin__target_append_escaped(kin__buf *out, kin_str s);
 /* Inserts a parameter behind those whose names do not sort behind its own. The
  * array must have room. */
 void kin__parameters_insert(kin_parameter *sorted, size_t *count,
@@ -64,7 +64,7 @@ int kin__parameters_append(kin__buf *out, const kin_parameter *sorted,
                            size_t count, char first);
 
 /* Value of the Accept field. Static. */
-const char *kin__request_accept(const kin__resource *resource, bool is_watch);
+const char *kin__target_accept(const kin__resource *resource, bool is_watch);
 
 /* Whether `s` can be a path segment: not empty, at most 253 bytes, lower-case
  * letters, digits, '-' and '.', and not "." or ".." (RQ-03). */
@@ -76,4 +76,4 @@ bool kin__segment_is_valid(const char *s);
 bool kin__selector_is_valid(const char *selector);
 bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count);
 
-#endif /* KIN_LISTWATCH_REQUEST_H */
+#endif /* KIN_LISTWATCH_TARGET_H */
