@@ -76,7 +76,7 @@ typedef enum kin_memory_bound {
 typedef struct kin_memory_event {
   size_t size;           /**< see KIN_HAS */
   uint64_t bytes;        /**< counted now; without the object, and without the
-                          * list that it belonged to */
+                          * informer's lists that are not complete */
   uint64_t needed_bytes; /**< more: for the object, and for the informer's lists
                           * that are not complete */
   uint64_t max_bytes;    /**< the bound */

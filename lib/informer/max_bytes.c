@@ -178,6 +178,17 @@ void kin__max_bytes_unstaged(kin__scope *scope) {
   unstage(scope, scope->listed_bytes);
 }
 
+void kin__max_bytes_discarded(kin__scope *scope) {
+  kin__max_bytes *b = &scope->informer->max_bytes;
+  bool comes_again =
+      kin__listwatch_state_of(&scope->feed.listwatch) != KIN__LISTWATCH_STOPPED;
+  if (b->phase != KIN__BOUND_OPEN && comes_again && scope->listed_bytes > 0) {
+    b->needed += scope->listed_bytes;
+    scope->lacks_room = true;
+  }
+  unstage(scope, scope->listed_bytes);
+}
+
 void kin__max_bytes_settle(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
   b->is_rough = false;
@@ -243,29 +254,15 @@ static int refuse(kin__scope *scope) {
   return KIN_EMAXBYTES;
 }
 
-/* The bytes of lists that are not complete: what is complete is applied
- * whatever the program decides. */
-static uint64_t incomplete_bytes(kin_informer *informer) {
-  uint64_t bytes = informer->max_bytes.listed;
-  kin__scope *scope;
-  KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
-    if (kin__listwatch_state_of(&scope->feed.listwatch) ==
-        KIN__LISTWATCH_APPLYING) {
-      bytes -= scope->listed_bytes;
-    }
-  }
-  return bytes;
-}
-
 /* The object does not fit, or it comes during a pause. */
 static int give_up(kin__scope *scope, uint64_t bytes) {
   kin_informer *informer = scope->informer;
   kin__max_bytes *b = &informer->max_bytes;
-  scope->lacks_room |= b->phase == KIN__BOUND_OPEN || scope->listed_bytes > 0;
   if (b->phase == KIN__BOUND_OPEN) {
+    scope->lacks_room = true;
     b->phase = KIN__BOUND_ASKING;
     b->has_told = false;
-    b->needed = bytes + incomplete_bytes(informer);
+    b->needed = bytes;
     b->is_clients = !kin__byte_bound_refuses(&b->own, bytes);
     b->reached++;
     kin__sched_add(informer->env->sched, &b->task);
@@ -362,11 +359,12 @@ static kin_memory_decision ask(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin__max_bytes *b = &informer->max_bytes;
   const kin__byte_bound *bound = reached_bound(informer);
+  uint64_t incomplete = kin__scopes_listed_bytes(&informer->scopes);
   const kin_memory_event event = {
       .size = sizeof event,
-      .bytes = bound->used,
+      .bytes = bound->used - incomplete,
       .max_bytes = bound->max,
-      .needed_bytes = b->needed,
+      .needed_bytes = b->needed + incomplete,
       .bound =
           b->is_clients ? KIN_MEMORY_BOUND_CLIENT : KIN_MEMORY_BOUND_INFORMER,
       .state = b->is_keys_only ? KIN_MEMORY_STATE_KEYS_ONLY
@@ -562,7 +560,7 @@ void kin__max_bytes_reopen(kin_informer *informer) {
 }
 
 void kin__max_bytes_left(kin__scope *scope) {
-  if (scope->lacks_room || scope->listed_bytes > 0) {
+  if (scope->lacks_room) {
     scope->informer->max_bytes.needed = 0;
   }
 }

@@ -38,8 +38,9 @@ typedef enum kin__max_bytes_phase {
 typedef struct kin__max_bytes {
   kin__byte_bound own;
   uint64_t listed; /* part of own.used: staged */
-  uint64_t needed; /* by the object that did not fit, and by incomplete lists;
-                    * 0: the scope has gone that had these */
+  uint64_t needed; /* by the object that did not fit, and by lists that were
+                    * discarded since; 0: the scope has gone that had these.
+                    * A staged list is in own.used instead */
   kin__max_bytes_phase phase;
   /* In one byte: there may be thousands of idle informers. */
   bool is_rough : 1;     /* own.used includes what queued events free */
@@ -87,8 +88,11 @@ void kin__max_bytes_pushed(struct kin__scope *scope, kin_delta_type type,
 /* A staged object has left the stage. */
 void kin__max_bytes_replaced(struct kin__scope *scope,
                              const kin_object *object);
-/* The stage was discarded, or is empty. */
+/* The stage is empty. */
 void kin__max_bytes_unstaged(struct kin__scope *scope);
+/* The stage was discarded. During a pause its bytes are needed from here on,
+ * because the list will come again. */
+void kin__max_bytes_discarded(struct kin__scope *scope);
 /* The queue is empty. */
 void kin__max_bytes_settle(kin_informer *informer);
 

@@ -158,7 +158,7 @@ static void on_apply(kin_feed *feed) {
 static void on_discarded(kin_feed *feed) {
   kin__scope_of(feed)->dropped_lists++;
   kin__compact_listed(kin__scope_of(feed)->informer);
-  kin__max_bytes_unstaged(kin__scope_of(feed));
+  kin__max_bytes_discarded(kin__scope_of(feed));
   kin__apply_wake(kin__scope_of(feed));
 }
 

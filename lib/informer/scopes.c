@@ -34,6 +34,18 @@ kin__scope *kin__scopes_find(const kin__scopes *scopes,
   return NULL;
 }
 
+uint64_t kin__scopes_listed_bytes(const kin__scopes *scopes) {
+  uint64_t bytes = 0;
+  const kin__scope *scope;
+  KIN__FOR_EACH_SCOPE(scope, scopes) {
+    if (kin__listwatch_state_of(&scope->feed.listwatch) !=
+        KIN__LISTWATCH_APPLYING) {
+      bytes += scope->listed_bytes;
+    }
+  }
+  return bytes;
+}
+
 kin__scope *kin__scopes_only(const kin__scopes *scopes) {
   kin__scope *only = NULL;
   kin__scope *scope;

@@ -58,6 +58,8 @@ struct kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at);
 #define KIN__FOR_EACH_SCOPE(scope, scopes)                                     \
   for (uint32_t scope##_at = 0;                                                \
        (scope = kin__scopes_next(scopes, &scope##_at)) != NULL;)
+/* The bytes of lists that are not complete (max_bytes.h). O(namespaces). */
+uint64_t kin__scopes_listed_bytes(const kin__scopes *scopes);
 /* The scope of a namespace, unless removed, or NULL. `namespace_` NULL is
  * "". */
 struct kin__scope *kin__scopes_find(const kin__scopes *scopes,

@@ -487,6 +487,72 @@ static void test_shard_is_set_while_paused(void **state) {
   }
 }
 
+/* --- Another list that was under way --------------------------------------- */
+
+enum { EVENS = 4 };
+
+/* The odd namespace's first object does not fit beside what the even one has
+ * staged. Then the even list completes, or breaks. */
+static void exceed_beside_a_list(kin__byte_bound *clients, bool completes) {
+  asked = 0;
+  iw_init(&w, 0);
+  w.server.withholds = "limit";
+  w.script.env.object_bytes = clients;
+  kin_informer_options options = iw_even_and_odd(&w);
+  options.on_max_bytes = on_max_bytes;
+  options.no_watch_list = true;
+  assert_int_equal(iw_open(&w, &options), 0);
+  script_run(&w.script);
+  *clients = (kin__byte_bound){.max = MAX_BYTES};
+  for (int i = 0; i < EVENS; i++) {
+    feed_item("even", i);
+  }
+  clients->used += MAX_BYTES / 2; /* of another informer */
+  feed_item("odd", 0);
+  if (completes) {
+    feed("/namespaces/even/", "],\"metadata\":{\"resourceVersion\":\"99\"}}");
+    script_end(&w.script, "/namespaces/even/");
+  } else {
+    script_break(&w.script, "/namespaces/even/", KIN_EEOF, KIN_CLASS_CONNECT);
+  }
+  script_run(&w.script);
+  assert_int_equal(asked, 1);
+  script_advance(&w.script, 60000);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
+}
+
+/* The bytes of a list that is complete are not needed a second time. */
+static void test_another_list_completes(void **state) {
+  (void)state;
+  kin__byte_bound clients = {0};
+  exceed_beside_a_list(&clients, true);
+  assert_true(needed_bytes < 2 * PADDING);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), EVENS);
+  clients.used -= MAX_BYTES / 2; /* the other informer has closed */
+  clients.max = clients.used * 2;
+  script_advance(&w.script, 60000);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_WHOLE);
+  assert_non_null(script_find(&w.script, "/namespaces/odd/"));
+  iw_finish(&w);
+}
+
+/* A list that broke will come again, so the pause is for it, too, until its
+ * namespace is removed. */
+static void test_another_list_breaks(void **state) {
+  (void)state;
+  kin__byte_bound clients = {0};
+  exceed_beside_a_list(&clients, false);
+  assert_true(needed_bytes > EVENS * PADDING);
+  clients.max = MAX_BYTES / 2 + 2 * PADDING * 8 / 7;
+  script_advance(&w.script, 60000);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
+  clients.max = MAX_BYTES;
+  assert_int_equal(kin_informer_remove_namespace(w.informer, "even"), 0);
+  script_advance(&w.script, 60000);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_WHOLE);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_in_different_turns),
@@ -501,6 +567,8 @@ int main(void) {
       cmocka_unit_test(test_stopped_before_the_question),
       cmocka_unit_test(test_another_is_removed),
       cmocka_unit_test(test_shard_is_set_while_paused),
+      cmocka_unit_test(test_another_list_completes),
+      cmocka_unit_test(test_another_list_breaks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
