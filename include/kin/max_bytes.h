@@ -56,8 +56,9 @@ typedef enum kin_memory_decision {
    * Listeners are not told: an event would hold the old body, and nothing has
    * changed in the cluster. A listener whose filter reads the body gets an add
    * or a delete when the filter's answer changes. An index loses the values that
-   * it read in bodies. Then the informer goes on. Where all bodies have been
-   * dropped before, the informer pauses. */
+   * it read in bodies. Then the informer goes on. A second answer drops the
+   * bodies of objects that the program itself has put since; if there are none,
+   * the informer pauses. */
   KIN_MEMORY_DROP_BODIES,
 
   /** Every scope stops as after KIN_STOP. The cache stays readable. No scope

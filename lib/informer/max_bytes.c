@@ -388,16 +388,19 @@ static void log_decision(const kin_informer *informer, const char *what) {
                  b->is_clients ? " of the client" : "", what);
 }
 
-/* Bodies cannot be dropped twice. */
+static void begin_pause(kin_informer *informer) {
+  log_decision(informer, "pauses");
+  informer->max_bytes.phase = KIN__BOUND_PAUSED;
+}
+
 static void decide(kin_informer *informer, kin_memory_decision decision) {
   kin__max_bytes *b = &informer->max_bytes;
-  bool may_drop = !b->is_keys_only || b->is_partial;
-  if (decision == KIN_MEMORY_DROP_BODIES && may_drop) {
+  if (decision == KIN_MEMORY_DROP_BODIES) {
     log_decision(informer, "bodies are dropped");
     b->phase = KIN__BOUND_DROPPING;
+    b->goes_on = !b->is_keys_only;
     b->is_keys_only = true;
     b->has_dropped = true;
-    b->is_partial = false;
     b->cursor = kin__slots_limit(&informer->store.slots);
     kin__sched_add(informer->env->sched, &b->task);
   } else if (decision == KIN_MEMORY_STOP) {
@@ -405,8 +408,7 @@ static void decide(kin_informer *informer, kin_memory_decision decision) {
     b->phase = KIN__BOUND_STOPPED;
     stop_all(informer);
   } else {
-    log_decision(informer, "pauses");
-    b->phase = KIN__BOUND_PAUSED;
+    begin_pause(informer);
   }
 }
 
@@ -459,6 +461,7 @@ static int drop_stored_body(kin_informer *informer, uint32_t slot) {
   }
   if (is_less && err == 0) {
     informer->max_bytes.dropped++;
+    informer->max_bytes.goes_on = true;
     count(informer, kin_object_memory(kept), kin_object_memory(old));
     send_drop(informer, slot, kept, old);
     kin__object_unref(old);
@@ -488,12 +491,16 @@ static bool drop_step(kin_informer *informer) {
     if (err > 0) {
       return true;
     }
-    b->is_partial = b->is_partial || err < 0;
+    b->goes_on = b->goes_on || err < 0; /* then the program is asked again */
     b->cursor--;
     (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
-  b->phase = KIN__BOUND_OPEN;
-  retry_refused(informer);
+  if (b->goes_on) {
+    b->phase = KIN__BOUND_OPEN;
+    retry_refused(informer);
+  } else {
+    begin_pause(informer);
+  }
   return false;
 }
 
@@ -553,6 +560,7 @@ int kin_informer_set_max_bytes(kin_informer *informer, uint64_t max_bytes) {
 
 void kin__max_bytes_reopen(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
+  b->goes_on = true;
   if (b->phase != KIN__BOUND_DROPPING) {
     open_bound(b, informer->env->sched);
     retry_refused(informer);

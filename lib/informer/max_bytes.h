@@ -47,7 +47,8 @@ typedef struct kin__max_bytes {
   bool is_clients : 1;   /* the client's bound was reached, not the own one */
   bool is_keys_only : 1; /* objects are kept by key from here on */
   bool has_dropped : 1;  /* the store has had objects without their bodies */
-  bool is_partial : 1;   /* without memory, some bodies were not dropped */
+  bool goes_on : 1;      /* DROPPING: when done; else no body was there. In a
+                          * second pass the program's own puts have bodies */
   bool has_told : 1;     /* ASKING: on_error has been called */
   uint32_t cursor;       /* DROPPING: slots left */
   uint32_t reached;      /* times */

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <kin/object_builder.h>
+
 #include "support/informer_world.h"
 
 enum { PADDING = 1000, EACH = 10 };
@@ -18,6 +20,7 @@ static iw_world w;
 static kin__byte_bound clients; /* the client's bound */
 static int asked;
 static kin_memory_bound bound; /* of the last question */
+static kin_memory_decision decision;
 
 static kin_memory_decision on_max_bytes(kin_informer *informer,
                                         const kin_memory_event *event,
@@ -26,7 +29,7 @@ static kin_memory_decision on_max_bytes(kin_informer *informer,
   (void)data;
   asked++;
   bound = event->bound;
-  return KIN_MEMORY_PAUSE;
+  return decision;
 }
 
 static void put(int from, int to) {
@@ -42,6 +45,7 @@ static uint64_t cached_bytes(void) {
 
 static kin_informer_options init(void) {
   asked = 0;
+  decision = KIN_MEMORY_PAUSE;
   clients = (kin__byte_bound){0};
   iw_init(&w, 0);
   w.script.env.object_bytes = &clients;
@@ -183,6 +187,55 @@ static void test_program_deletes(void **state) {
   }
 }
 
+static void put_own(int i) {
+  char json[3 * PADDING];
+  int length = snprintf(json, sizeof json,
+                        "{\"metadata\":{\"name\":\"own%d\",\"namespace\":"
+                        "\"even\",\"uid\":\"o%d\","
+                        "\"resourceVersion\":\"5\"},\"x\":\"%*s\"}",
+                        i, i, 2 * PADDING, "");
+  assert_true(length > 0 && (size_t)length < sizeof json);
+  kin_object_builder *builder;
+  kin_object *object;
+  assert_int_equal(kin_object_builder_new(&builder, NULL, NULL), 0);
+  kin_object_builder_set_json(builder, "", json, (size_t)length);
+  assert_int_equal(kin_object_builder_finish(builder, &object), 0);
+  assert_int_equal(kin_store_put(kin_informer_store(w.informer), object), 0);
+  kin_object_unref(object);
+}
+
+/* The informer keeps keys only; then the program puts whole objects. The same
+ * answer makes room of these. Then no body is left, and it is a pause. */
+static void test_program_puts_bodies(void **state) {
+  (void)state;
+  kin_informer_options options = init();
+  decision = KIN_MEMORY_DROP_BODIES;
+  options.max_bytes = EACH / 2 * PADDING;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 120000);
+  assert_int_equal(asked, 1);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), EACH);
+  for (int i = 0; i < 3; i++) {
+    put_own(i);
+  }
+  for (int i = EACH; i < EACH + 2; i++) { /* the first counts the puts */
+    put(i, i + 1);
+    mini_pass(&w.server, 120000);
+  }
+  assert_int_equal(asked, 2);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)),
+                   EACH + 3 + 2);
+  assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_KEYS_ONLY);
+  assert_int_equal(iw_status(&w, "").state, KIN_STATE_LIVE);
+
+  w.informer->max_bytes.own.max = cached_bytes() + 10;
+  put(EACH + 2, EACH + 3);
+  mini_pass(&w.server, 300000);
+  assert_int_equal(asked, 3);
+  assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_client_bound_is_lifted),
@@ -190,6 +243,7 @@ int main(void) {
       cmocka_unit_test(test_own_bound_refuses),
       cmocka_unit_test(test_lifted_before_the_question),
       cmocka_unit_test(test_program_deletes),
+      cmocka_unit_test(test_program_puts_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
