@@ -186,13 +186,15 @@ typedef enum kin_watch_event_type {
   KIN_WATCH_ERROR
 } kin_watch_event_type;
 
-/** An event of the watch. A deleted object is in its last state, with the
+/** An event of the watch: added, modified or deleted; any other type ends the
+ * answer with KIN_EINVAL. A deleted object is in its last state, with the
  * version of its deletion. The feed takes a reference of its own. */
 KIN_EXTERN int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
                               const kin_object *object);
 
 /** Nothing more has changed up to this version. `is_initial_end` marks the end
- * of the initial events that the request asked for. */
+ * of the initial events that the request asked for. Such an end with a version
+ * of 64 bytes and more ends the answer with KIN_ETOOBIG. */
 KIN_EXTERN int kin_feed_bookmark(kin_feed *feed, kin_str version,
                                  bool is_initial_end);
 

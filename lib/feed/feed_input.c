@@ -367,19 +367,22 @@ int kin_feed_watch_end(kin_feed *feed) {
 }
 
 /* A failure with a status is treated like an API server's response. A reason
- * that stands for a status is as good as one. */
+ * that stands for a status is as good as one, and comes before KIN_EGONE. */
 static void make_failure(const kin_feed *feed, const kin_feed_error *error,
                          kin__failure *failure) {
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
   int64_t retry_after_s =
       error->retry_after_s > 0 ? (int64_t)error->retry_after_s : -1;
-  bool is_gone = error->status == 0 && error->code == KIN_EGONE;
   kin__status status;
-  kin__status_make(&status, is_gone ? 410 : error->status,
-                   kin__or_default(error->reason, ""),
+  kin__status_make(&status, error->status, kin__or_default(error->reason, ""),
                    kin__or_default(error->message, ""));
   kin__failure_from_status(failure, &status, retry_after_s, what);
+  if (failure->status == 0 && error->code == KIN_EGONE) {
+    status.code = 410;
+    status.is_expired = true; /* also beside a reason as "Conflict" */
+    kin__failure_from_status(failure, &status, retry_after_s, what);
+  }
   failure->is_put_off = kin__is_put_off(failure->status, retry_after_s);
   if (failure->status == 0 && error->code < 0) {
     kin__failure_from_code(failure, error->code, what, "");

@@ -176,6 +176,10 @@ static void test_reasons_beside_codes(void **state) {
   } cases[] = {
       {KIN_EEOF, "Forbidden", KIN_ESTATUS, KIN_CLASS_FORBIDDEN, 403},
       {KIN_EEOF, "Expired", KIN_EGONE, KIN_CLASS_SERVER, 410},
+      {KIN_EGONE, "Forbidden", KIN_ESTATUS, KIN_CLASS_FORBIDDEN, 403},
+      {KIN_EGONE, "Timeout", KIN_ESTATUS, KIN_CLASS_SERVER, 504},
+      {KIN_EGONE, "Conflict", KIN_EGONE, KIN_CLASS_SERVER, 410},
+      {KIN_EGONE, "CableCut", KIN_EGONE, KIN_CLASS_SERVER, 410},
       {KIN_EEOF, "CableCut", KIN_EEOF, KIN_CLASS_CONNECT, 0},
       {KIN_ENOMEM, "NoRoom", KIN_ENOMEM, KIN_CLASS_MEMORY, 0},
       {0, "CableCut", KIN_ESTATUS, KIN_CLASS_SERVER, 0},
