@@ -244,7 +244,8 @@ void kin__listwatch_to_waiting(kin__listwatch *listwatch,
   actions->retry_in_ms = delay_ms;
 }
 
+/* The continue token stays: a source that closes the feed inside open may still
+ * read its request. */
 void kin__listwatch_to_stopped(kin__listwatch *listwatch) {
   to_state(listwatch, KIN__LISTWATCH_STOPPED);
-  kin__buf_reset(&listwatch->list.token, 0);
 }

@@ -22,6 +22,7 @@ void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
 static void end_listing(kin__listwatch *listwatch, bool is_complete,
                         kin__listwatch_actions *actions) {
   kin__listwatch_to_stopped(listwatch);
+  kin__buf_reset(&listwatch->list.token, 0);
   actions->drop_stage = !is_complete && listwatch->options.list_once.is_whole;
   actions->ended = true;
 }

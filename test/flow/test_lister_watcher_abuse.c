@@ -105,6 +105,25 @@ static void test_closed_inside_open(void **state) {
   source_rig_close(&f);
 }
 
+static void close_at_page(hand_source *source) {
+  source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
+  source->inside_open = NULL;
+  assert_int_equal(kin_informer_close(f->informer, NULL, NULL), 0);
+}
+
+/* The same for a later page. The continue token is valid until open returns:
+ * the source compares all strings of a request. */
+static void test_page_closed_inside_open(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 1);
+  hand_source_item(&f.source, "a@1");
+  f.source.inside_open = close_at_page;
+  hand_source_list_end(&f.source, "5", "c1");
+  hand_source_expect(&f.source, "L:0/1 L=c1/1 x");
+  source_rig_close(&f);
+}
+
 static void close_inside(hand_source *source) {
   source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
   source->inside_cancel = source->inside_pause = source->inside_resume = NULL;
@@ -551,6 +570,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_feeding_out_of_turn),
       cmocka_unit_test(test_closed_inside_open),
+      cmocka_unit_test(test_page_closed_inside_open),
       cmocka_unit_test(test_closed_inside_cancel),
       cmocka_unit_test(test_closed_inside_cancel_of_a_stop),
       cmocka_unit_test(test_closed_inside_pause),

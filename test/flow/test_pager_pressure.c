@@ -312,7 +312,7 @@ static void test_pager_own_source(void **state) {
 static pager_world *paused_world;
 
 static void close_inside(hand_source *source) {
-  source->inside_pause = source->inside_resume = NULL;
+  source->inside_pause = source->inside_resume = source->inside_open = NULL;
   paused_world->is_over = true;
   assert_int_equal(kin_pager_close(paused_world->pager, NULL, NULL), 0);
 }
@@ -341,6 +341,22 @@ static void test_pager_closed_by_its_source(void **state) {
     hand_source_expect(&source, is_resume ? "L:5=/2 p r x" : "L:5=/2 p x");
     pw_finish(&w);
   }
+}
+
+/* A source that closes the pager while it opens a later page. The continue
+ * token is valid until open returns: the source compares all strings of a
+ * request. */
+static void test_pager_closed_at_a_page(void **state) {
+  (void)state;
+  pager_world w;
+  hand_source source;
+  paused_world = &w;
+  open_sourced(&w, &source);
+  hand_source_item(&source, "a@1");
+  source.inside_open = close_inside;
+  hand_source_list_end(&source, "9", "tok");
+  hand_source_expect(&source, "L:5=/2 L=tok/2 x");
+  pw_finish(&w);
 }
 
 /* What a source does wrong is the end; nothing is asked of it any more. */
@@ -463,6 +479,7 @@ int main(void) {
       cmocka_unit_test(test_pager_fails_cleanly),
       cmocka_unit_test(test_pager_own_source),
       cmocka_unit_test(test_pager_closed_by_its_source),
+      cmocka_unit_test(test_pager_closed_at_a_page),
       cmocka_unit_test(test_pager_own_source_errs),
       cmocka_unit_test(test_pager_source_without_pause),
       cmocka_unit_test(test_pager_in_a_client),

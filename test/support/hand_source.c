@@ -27,6 +27,35 @@ static void note(hand_source *source, const char *format, ...) {
   assert_true(n >= 0 && (size_t)n < sizeof source->log - length);
 }
 
+/* All strings of a request, which are valid until open returns. */
+static void copy_strings(const kin_feed_request *request, char *to,
+                         size_t size) {
+  int n = snprintf(to, size, "%s|%s|%s|%s|%s|%s", request->namespace_,
+                   request->label_selector, request->field_selector,
+                   request->resource_version, request->resource_version_match,
+                   request->continue_token);
+  size_t length = (size_t)n;
+  for (size_t i = 0; i < request->parameter_count && length < size; i++) {
+    const kin_parameter *parameter = &request->parameters[i];
+    n = snprintf(to + length, size - length, "|%s=%s", parameter->name,
+                 kin__or_default(parameter->value, ""));
+    length += (size_t)n;
+  }
+}
+
+static void call_inside_open(hand_source *source,
+                             const kin_feed_request *request) {
+  if (source->inside_open == NULL) {
+    return;
+  }
+  char before[4096];
+  char after[sizeof before];
+  copy_strings(request, before, sizeof before);
+  source->inside_open(source);
+  copy_strings(request, after, sizeof after);
+  assert_string_equal(after, before);
+}
+
 static int on_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
                    void **out) {
   hand_source *source = ctx;
@@ -55,9 +84,7 @@ static int on_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
   }
   source->feed = feed;
   *out = source; /* before open returns, which is as good as after */
-  if (source->inside_open != NULL) {
-    source->inside_open(source);
-  }
+  call_inside_open(source, request);
   if (source->fail_opens > 0) {
     source->fail_opens--;
     return source->open_error;

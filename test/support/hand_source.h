@@ -16,7 +16,8 @@
  *   p r      pause, resume
  *
  * A feed function that is called with it fails the test unless it returns what
- * is expected. */
+ * is expected. After inside_open, all strings of the request must be as
+ * before. */
 typedef struct hand_source {
   kin_lister_watcher lister_watcher;
   script_env *script;
