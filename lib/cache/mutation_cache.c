@@ -38,7 +38,8 @@ struct kin_mutation_cache {
   kin__hash_seed seed;
   kin__slots entries;
   kin__map map;
-  kin__link used; /* least recently used first */
+  kin__link used;    /* least recently used first */
+  kin__link dropped; /* to be released at the end of the call */
   uint32_t round;
 };
 
@@ -96,11 +97,26 @@ static entry *at(const kin_mutation_cache *cache, uint32_t id) {
   return kin__slots_at(&cache->entries, id);
 }
 
+static entry *first(const kin__link *head) {
+  return KIN__CONTAINER_OF(head->next, entry, used);
+}
+
+/* The object lives until `release`: the program may have got an argument of the
+ * call from it. */
 static void drop(kin_mutation_cache *cache, entry *e) {
   kin__link_remove(&e->used);
   kin__map_remove(&cache->map, e->id);
-  kin__object_unref(e->object);
-  kin__slots_give(&cache->entries, e->id);
+  kin__link_push(&cache->dropped, &e->used);
+}
+
+/* The end of each call that drops entries. */
+static void release(kin_mutation_cache *cache) {
+  while (!kin__link_is_empty(&cache->dropped)) {
+    entry *e = first(&cache->dropped);
+    kin__link_remove(&e->used);
+    kin__object_unref(e->object);
+    kin__slots_give(&cache->entries, e->id);
+  }
 }
 
 static uint64_t now_ms(const kin_mutation_cache *cache) {
@@ -128,10 +144,6 @@ static entry *find(kin_mutation_cache *cache, kin_str key) {
 static void touch(kin_mutation_cache *cache, entry *e) {
   kin__link_remove(&e->used);
   kin__link_push(&cache->used, &e->used);
-}
-
-static entry *oldest(const kin_mutation_cache *cache) {
-  return KIN__CONTAINER_OF(cache->used.next, entry, used);
 }
 
 static int add(kin_mutation_cache *cache, const kin_object *object, entry **e) {
@@ -170,7 +182,7 @@ static int remember(kin_mutation_cache *cache, entry *e,
   e->expires_ms = now <= UINT64_MAX - ttl ? now + ttl : UINT64_MAX;
   touch(cache, e);
   if (cache->map.count > cache->options.max_entries) {
-    drop(cache, oldest(cache));
+    drop(cache, first(&cache->used));
   }
   return 0;
 }
@@ -216,6 +228,7 @@ int kin_mutation_cache_new(kin_mutation_cache **out,
   kin__slots_init(&cache->entries, &cache->allocator, sizeof(entry));
   kin__map_init(&cache->map, &cache->allocator, &cache->entries);
   kin__link_init(&cache->used);
+  kin__link_init(&cache->dropped);
   *out = cache;
   return 0;
 }
@@ -224,9 +237,8 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
   if (cache == NULL) {
     return;
   }
-  while (!kin__link_is_empty(&cache->used)) {
-    drop(cache, oldest(cache));
-  }
+  kin__link_splice(&cache->dropped, &cache->used);
+  release(cache);
   kin__slots_finish(&cache->entries);
   kin__map_finish(&cache->map);
   kin_allocator allocator = cache->allocator;
@@ -235,20 +247,23 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
 
 /* Writes and deletions. */
 
+/* Whether a write says nothing new about the entry's object. */
+static bool is_overtaken(const kin_object *object, const entry *e) {
+  int order = compare(object, e->object);
+  return order < 0 ||
+         (e->is_deletion && (order == 0 || is_same_uid(object, e->object)));
+}
+
 int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                 const kin_object *object) {
   if (cache == NULL || object == NULL || !has_number(object)) {
     return KIN_EINVAL;
   }
   entry *e = find(cache, kin_object_key(object));
-  if (e != NULL) {
-    int order = compare(object, e->object);
-    if (order < 0 ||
-        (e->is_deletion && (order == 0 || is_same_uid(object, e->object)))) {
-      return 0;
-    }
-  }
-  return remember(cache, e, object, false);
+  bool is_ignored = e != NULL && is_overtaken(object, e);
+  int err = is_ignored ? 0 : remember(cache, e, object, false);
+  release(cache);
+  return err;
 }
 
 void kin_mutation_cache_on_put(kin_mutation_cache *cache,
@@ -260,6 +275,7 @@ void kin_mutation_cache_on_put(kin_mutation_cache *cache,
   if (e != NULL && compare(object, e->object) >= 0) {
     drop(cache, e);
   }
+  release(cache);
 }
 
 int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
@@ -268,11 +284,12 @@ int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
     return KIN_EINVAL;
   }
   entry *e = find(cache, kin_object_key(object));
-  if (e != NULL && compare(e->object, object) > 0 &&
-      !is_same_uid(e->object, object)) {
-    return 0; /* a write after the deletion */
-  }
-  return remember(cache, e, object, true);
+  /* A newer entry of another object is a write after the deletion. */
+  bool is_ignored = e != NULL && compare(e->object, object) > 0 &&
+                    !is_same_uid(e->object, object);
+  int err = is_ignored ? 0 : remember(cache, e, object, true);
+  release(cache);
+  return err;
 }
 
 /* Look-ups. */
@@ -305,7 +322,9 @@ const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
   if (e != NULL && (stored != NULL || cache->options.include_adds)) {
     touch(cache, e);
   }
-  return newer(cache, stored, e);
+  const kin_object *object = newer(cache, stored, e);
+  release(cache);
+  return object;
 }
 
 /* The question whether an object has a value in an index. */
@@ -401,6 +420,7 @@ int kin_mutation_cache_by_index(kin_mutation_cache *cache, const char *name,
   if (err == 0 && cache->options.include_adds) {
     err = add_written(cache, list, index, value);
   }
+  release(cache);
   if (err != 0) {
     kin_object_list_free(&list->list);
     return err;

@@ -611,6 +611,69 @@ static void test_mutation_cache_uses_by_key(void **state) {
   }
 }
 
+/* The object that a look-up has given may be the argument of the next call, also
+ * if that call forgets it. */
+static void test_mutation_cache_takes_its_own_objects(void **state) {
+  (void)state;
+  static const struct {
+    action what;
+    const char *found;
+    size_t count;
+  } rows[] = {{WRITE, "u 7", 1}, {SEEN, "", 0}, {GONE, "", 1}};
+  for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+    fixture f;
+    setup(&f, true);
+    act(&f, WRITE, "pod u 7");
+    const kin_object *own = kin_mutation_cache_get(f.cache, KIN__LIT("pod"));
+    f.now += i % 2 == 0 ? TTL_MS + 1 : 0;
+    if (rows[i / 2].what == WRITE) {
+      assert_int_equal(kin_mutation_cache_mutation(f.cache, own), 0);
+    } else if (rows[i / 2].what == SEEN) {
+      kin_mutation_cache_on_put(f.cache, own);
+    } else {
+      assert_int_equal(kin_mutation_cache_on_delete(f.cache, own), 0);
+    }
+    assert_int_equal(kin_mutation_cache_count(f.cache), rows[i / 2].count);
+    assert_pod(&f, rows[i / 2].found);
+    teardown(&f);
+  }
+}
+
+/* The same for a value or a key of that object: it is out of date, or the store
+ * has overtaken it. */
+static void test_mutation_cache_takes_its_own_strings(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    bool is_overtaken = i % 2 == 1;
+    fixture f;
+    setup(&f, true);
+    act(&f, STORE, "pod u 1 x");
+    act(&f, WRITE, "pod u 5 x");
+    f.now += TTL_MS;
+    act(&f, WRITE, "rod u 6 x");
+    const kin_object *own = kin_mutation_cache_get(f.cache, KIN__LIT("pod"));
+    kin_str value;
+    assert_true(kin_object_label(own, "users", &value));
+    kin_str key = kin_object_key(own);
+    if (is_overtaken) {
+      act(&f, STORE, "pod u 9 x");
+    } else {
+      f.now++;
+    }
+    if (i < 2) {
+      kin_object_list *list;
+      assert_int_equal(
+          kin_mutation_cache_by_index(f.cache, "user", value, &list), 0);
+      assert_list_keys(list, "pod rod");
+    } else {
+      assert_non_null(kin_mutation_cache_get(f.cache, key));
+    }
+    assert_int_equal(kin_mutation_cache_count(f.cache), 1);
+    assert_pod(&f, is_overtaken ? "u 9" : "u 1");
+    teardown(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_mutation_cache_on_put),
@@ -629,6 +692,8 @@ int main(void) {
       cmocka_unit_test(test_mutation_cache_what_is_a_use),
       cmocka_unit_test(test_mutation_cache_vain_look),
       cmocka_unit_test(test_mutation_cache_uses_by_key),
+      cmocka_unit_test(test_mutation_cache_takes_its_own_objects),
+      cmocka_unit_test(test_mutation_cache_takes_its_own_strings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
