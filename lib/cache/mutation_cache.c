@@ -284,9 +284,12 @@ int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
     return KIN_EINVAL;
   }
   entry *e = find(cache, kin_object_key(object));
+  bool is_newer = e != NULL && compare(e->object, object) > 0;
   /* A newer entry of another object is a write after the deletion. */
-  bool is_ignored = e != NULL && compare(e->object, object) > 0 &&
-                    !is_same_uid(e->object, object);
+  bool is_ignored = is_newer && !is_same_uid(e->object, object);
+  if (is_newer && e->is_deletion) {
+    object = e->object; /* a tombstone may have an older state */
+  }
   int err = is_ignored ? 0 : remember(cache, e, object, true);
   release(cache);
   return err;
