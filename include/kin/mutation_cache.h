@@ -56,7 +56,9 @@ typedef struct kin_mutation_cache_options {
    * until kin_mutation_cache_on_delete or the end of ttl_ms. */
   bool include_adds;
 
-  uint32_t max_entries; /**< the least recently used go first; 0: 100 */
+  /** At most so many writes, and as many deletions, which take no place of a
+   * write. Of each, the least recently used go first. 0: 100. */
+  uint32_t max_entries;
 } kin_mutation_cache_options;
 /** Sets the size, and each member to its default. */
 #define KIN_MUTATION_CACHE_OPTIONS_INIT                                        \
