@@ -75,11 +75,11 @@ typedef struct kin_process_handlers {
  *
  * Errors: KIN_EINVAL (no store, no deltas, an invalid type, a missing object,
  * an informer's store), KIN_EALREADY (called by an index callback of the store),
- * KIN_EKEY (a deletion, or a change of a batch, whose key is not its object's),
- * KIN_ENOTSUP (handlers of a newer version), those of kin_store_put,
- * kin_store_delete_object, kin_store_bookmark and kin_store_replace. The first
- * error ends the call: the failed change has changed nothing and no handler is
- * called for it; the changes before it stay.
+ * KIN_EKEY (a deletion with a malformed key; a deletion, or a change of a
+ * batch, whose key is not its object's), KIN_ENOTSUP (handlers of a newer
+ * version), those of kin_store_put, kin_store_delete_object, kin_store_bookmark
+ * and kin_store_replace. The first error ends the call: the failed change has
+ * changed nothing and no handler is called for it; the changes before it stay.
  * Cost: the sum of the store's operations. REPLACED_ALL and SYNC_ALL cost
  * O(objects) at once; a kin_controller does them in steps. */
 KIN_EXTERN int kin_process_deltas(kin_store *store,

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <kin/error.h>
+#include <kin/key.h>
 
 #include "base/alloc.h"
 #include "base/first_size.h"
@@ -87,6 +88,9 @@ static int delete (kin_store *store, const kin_process_handlers *handlers,
   kin_str key;
   int err = delta->object != NULL || delta->is_tombstone ? key_of(delta, &key)
                                                          : KIN_EINVAL;
+  if (err == 0) {
+    err = kin_key_split(key, NULL, NULL);
+  }
   if (err != 0) {
     return err;
   }

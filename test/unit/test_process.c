@@ -531,6 +531,14 @@ static void test_process_bad_input(void **state) {
   assert_int_equal(kin_process_batch(r.store, NULL, &two_keys, false),
                    KIN_EKEY);
   kin_object_unref(b);
+  kin_delta malformed = {.type = KIN_DELTA_DELETED,
+                         .is_tombstone = true,
+                         .key = kin__cstr("a/b/c")};
+  kin_deltas no_key = {&malformed, 1};
+  assert_int_equal(kin_process_deltas(r.store, &r.log.handlers, &no_key, false),
+                   KIN_EKEY);
+  assert_int_equal(kin_process_batch(r.store, &r.log.handlers, &no_key, false),
+                   KIN_EKEY);
   kin_process_handlers newer = KIN_PROCESS_HANDLERS_INIT;
   newer.size = 1;
   assert_int_equal(kin_process_deltas(r.store, &newer, &none, false),
