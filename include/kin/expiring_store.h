@@ -40,8 +40,9 @@ typedef struct kin_expiring_store_options {
   size_t size;                    /**< set by the INIT macro */
   const kin_allocator *allocator; /**< NULL: the C library's */
 
-  /** Required: milliseconds since any moment. Called with now_ctx once by each
-   * function that puts objects or looks at them, and by no other. */
+  /** Required: milliseconds since any moment. Called with now_ctx at most
+   * once by each function that puts objects or looks at them, and by no
+   * other. */
   uint64_t (*now_ms)(void *ctx);
   void *now_ctx;
 

@@ -50,7 +50,8 @@ typedef struct kin_queue kin_queue;
  * whose own key differs counts as absent.
  *
  * next sets *key to a next key, borrowed until the next call of next, or
- * returns false at the end. *place is 0 at first and then belongs to next. */
+ * returns false at the end. *place is 0 at first and then belongs to next. Each
+ * key comes once in a scan. */
 typedef struct kin_known_objects {
   /** The functions, as said above; both or none. */
   int (*get)(void *ctx, kin_str key, const kin_object **object);
@@ -126,8 +127,8 @@ KIN_EXTERN void kin_queue_free(kin_queue *queue);
  * NULL), KIN_EKEY (a slash in name or namespace, or a malformed key), those of
  * the transform (see kin_object_transform), KIN_EALREADY (called from a pure
  * callback), KIN_ENOMEM. Unless noted otherwise, an error has changed nothing.
- * Where noted, an error other than KIN_ENOMEM and KIN_EALREADY counts as a
- * first change for kin_queue_has_synced. */
+ * Where noted, an error counts as a first change for kin_queue_has_synced, but
+ * not KIN_ENOMEM, and not a call from a pure callback. */
 
 /** The object is new, or has changed. FIFO treats both alike. On a delta or
  * in-order queue an error counts as a first change. */
