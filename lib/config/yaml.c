@@ -30,7 +30,7 @@ kin__library kin__yaml_library(void) {
 }
 
 typedef struct yaml_anchor {
-  const char *name;
+  kin_str name; /* aliases compare the lengths first */
   const kin__yaml_node *node;
   size_t nodes; /* of the tree below, aliases expanded */
   size_t bytes;
@@ -121,10 +121,11 @@ static int add_anchor(yaml_builder *builder, const yaml_event_t *event,
   }
   yaml_anchor *anchor = &builder->anchors[builder->anchor_count];
   kin_str whole = kin__yaml_unmask_name(&builder->mask, event_text(name));
-  anchor->name = kin__vault_copy(builder->vault, whole);
-  if (anchor->name == NULL) {
+  const char *copy = kin__vault_copy(builder->vault, whole);
+  if (copy == NULL) {
     return KIN_ENOMEM;
   }
+  anchor->name = kin__str(copy, whole.length);
   anchor->node = node;
   builder->anchor_count++;
   *out = anchor;
@@ -135,7 +136,7 @@ static int add_anchor(yaml_builder *builder, const yaml_event_t *event,
 static const yaml_anchor *find_anchor(const yaml_builder *builder,
                                       kin_str name) {
   for (size_t i = builder->anchor_count; i > 0; i--) {
-    if (kin__str_equal(kin__cstr(builder->anchors[i - 1].name), name)) {
+    if (kin__str_equal(builder->anchors[i - 1].name, name)) {
       return &builder->anchors[i - 1];
     }
   }
@@ -483,6 +484,10 @@ int kin__yaml_parse(kin__vault *vault, kin_str text,
   builder->vault = vault;
   builder->problem = problem;
   int err = kin__yaml_mask_init(&builder->mask, vault->allocator, text);
+  if (err == 0 && builder->mask.tag_lines > KIN__YAML_MAX_TAG_LINES) {
+    problem->what = "too many lines begin with %TAG";
+    err = KIN_EINVAL;
+  }
   yaml_parser_t parser;
   if (err == 0 && !yaml_parser_initialize(&parser)) {
     err = KIN_ENOMEM;

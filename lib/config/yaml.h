@@ -37,6 +37,8 @@ kin__library kin__yaml_library(void);
 #define KIN__YAML_MAX_NODES 200000u
 #define KIN__YAML_MAX_TEXT_BYTES (8u << 20)
 #define KIN__YAML_MAX_ANCHORS 256u
+/* Lines that begin with %TAG. libyaml compares each with all before it. */
+#define KIN__YAML_MAX_TAG_LINES 16u
 
 typedef enum kin__yaml_type {
   KIN__YAML_NULL,

@@ -210,17 +210,31 @@ static void write_masked(kin__yaml_mask *mask) {
   }
 }
 
-static bool is_maskable(kin_str text) {
-  bool is_utf16 = has_at(text, 0, "\xff\xfe") || has_at(text, 0, "\xfe\xff");
-  for (size_t i = 0; i < text.length && !is_utf16; i++) {
+static bool is_utf16(kin_str text) {
+  return has_at(text, 0, "\xff\xfe") || has_at(text, 0, "\xfe\xff");
+}
+
+/* A character has `width` bytes, of which one is looked at. */
+static bool has_tag_directive(kin_str text, size_t at, size_t width) {
+  size_t i = 0;
+  while (i < 4 && kin__str_byte(text, at + i * width) == "%TAG"[i]) {
+    i++;
+  }
+  return i == 4;
+}
+
+/* Any character that is not ASCII counts as a line end, and so does any
+ * character of UTF-16: too many are counted rather than too few. */
+static size_t count_tag_lines(kin_str text) {
+  size_t width = is_utf16(text) ? 2 : 1;
+  size_t count = 0;
+  for (size_t i = 0; i < text.length; i++) {
     char before = i == 0 ? '\n' : text.data[i - 1];
     bool begins_line =
-        (unsigned char)before >= 0x80 || is_one_of(before, "\r\n");
-    if (begins_line && has_at(text, i, "%TAG")) {
-      return false;
-    }
+        width > 1 || (unsigned char)before >= 0x80 || is_one_of(before, "\r\n");
+    count += begins_line && has_tag_directive(text, i, width);
   }
-  return !is_utf16;
+  return count;
 }
 
 int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
@@ -233,7 +247,8 @@ int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
   if (source.length > 0) {
     memcpy(mask->copy, source.data, source.length);
   }
-  mask->has_marks = is_maskable(source);
+  mask->tag_lines = count_tag_lines(source);
+  mask->has_marks = !is_utf16(source) && mask->tag_lines == 0;
   if (mask->has_marks) {
     write_masked(mask);
   }

@@ -29,8 +29,9 @@ typedef struct kin__yaml_mask {
   kin_str source; /* borrowed */
   char *copy;     /* source.length bytes */
   bool has_marks;
-  size_t index; /* of a character, as libyaml counts them */
-  size_t place; /* the byte of that character */
+  size_t tag_lines; /* that begin with %TAG, or seem to */
+  size_t index;     /* of a character, as libyaml counts them */
+  size_t place;     /* the byte of that character */
 } kin__yaml_mask;
 
 /* The copy is the text itself if that is UTF-16, or a line begins with %TAG.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -304,6 +305,60 @@ static void test_bound_of_anchors(void **state) {
                   "too many anchors");
 }
 
+/* The same as UTF-16. */
+static int read_wide(reading *r, const char *text) {
+  size_t length = 2 + 2 * strlen(text);
+  char *wide = calloc(length, 1);
+  assert_non_null(wide);
+  memcpy(wide, "\xff\xfe", 2);
+  for (size_t i = 0; i < strlen(text); i++) {
+    wide[2 + 2 * i] = text[i];
+  }
+  int err = read_bytes(r, wide, length);
+  free(wide);
+  return err;
+}
+
+/* libyaml compares the handle of each with those of all before it. */
+static void test_bound_of_tag_lines(void **state) {
+  (void)state;
+  for (unsigned count = KIN__YAML_MAX_TAG_LINES;
+       count <= KIN__YAML_MAX_TAG_LINES + 1; count++) {
+    char text[1024] = "";
+    for (unsigned i = 0; i < count; i++) {
+      size_t used = strlen(text);
+      snprintf(text + used, sizeof text - used, "%%TAG !%u! a\n", i);
+    }
+    strcat(text, "--- a");
+    bool is_refused = count > KIN__YAML_MAX_TAG_LINES;
+    for (int is_wide = 0; is_wide < 2; is_wide++) {
+      reading r;
+      int err = is_wide != 0 ? read_wide(&r, text) : read_text(&r, text);
+      assert_int_equal(err, is_refused ? KIN_EINVAL : 0);
+      assert_string_equal(r.problem.what,
+                          is_refused ? "too many lines begin with %TAG" : "");
+      finish(&r);
+    }
+  }
+}
+
+/* An alias costs the same whatever the names of other anchors are. */
+static void test_long_names_of_anchors(void **state) {
+  (void)state;
+  static const size_t length = 13000;
+  char *name = repeat("- &", "n", length, " b\n");
+  char *names = repeat("- &a b\n", name, KIN__YAML_MAX_ANCHORS - 1, "- [");
+  char *text = repeat(names, "*a,", 190000, "]");
+  clock_t begin = clock();
+  reading r;
+  assert_int_equal(read_text(&r, text), 0);
+  assert_in_range(clock() - begin, 0, (uintmax_t)(10 * CLOCKS_PER_SEC));
+  finish(&r);
+  free(text);
+  free(names);
+  free(name);
+}
+
 /* --- What is refused ------------------------------------------------------ */
 
 static void test_keys(void **state) {
@@ -485,6 +540,8 @@ int main(void) {
       cmocka_unit_test(test_bound_of_levels_of_aliases),
       cmocka_unit_test(test_bound_of_text),
       cmocka_unit_test(test_bound_of_anchors),
+      cmocka_unit_test(test_bound_of_tag_lines),
+      cmocka_unit_test(test_long_names_of_anchors),
       cmocka_unit_test(test_keys),
       cmocka_unit_test(test_many_keys),
       cmocka_unit_test(test_tags),
