@@ -142,9 +142,11 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * of the last reading does not wait, and the files are read beside it. If the
  * settings have changed, the client connects anew with the new ones, and
  * watches go on from their last version. Files that can no longer be used
- * change nothing, nor do files that have lost the cluster, the user or all
- * credentials of the context: the client neither moves to its pod's cluster nor
- * goes on without credentials. The first context whose server could be used is
+ * change nothing, nor do files that have lost the cluster, the user, all
+ * credentials or the impersonation (as) of the context: the client neither
+ * moves to its pod's cluster nor goes on without credentials, nor with more
+ * rights than before. Credentials and impersonation in `which` are not lost
+ * with those of the files. The first context whose server could be used is
  * chosen for good: a later change of current-context does not move the client
  * to another cluster. A new address in the chosen context is taken for the same
  * cluster.

@@ -7,13 +7,12 @@
 #include "base/log.h"
 #include "config/vault.h"
 
-/* The identity that a user's entry gives a client. An entry with a smaller
- * identity than before has lost something. */
-typedef enum kin__identity {
-  KIN__IDENTITY_NONE,
-  KIN__IDENTITY_IMPERSONATED, /* without credentials */
-  KIN__IDENTITY_CREDENTIALS
-} kin__identity;
+/* The parts of the identity that a user's entry gives a client, together with
+ * the program's options; bits. Each of them may be lost: a client without its
+ * impersonation has more rights than before. */
+#define KIN__IDENTITY_USER 1u /* the entry exists */
+#define KIN__IDENTITY_CREDENTIALS 2u
+#define KIN__IDENTITY_IMPERSONATION 4u
 
 /* The surroundings of a configuration while it is loaded. So the code has no
  * loop, and reads no file itself. */
@@ -40,11 +39,11 @@ typedef struct kin__config_env {
   /* The pod is in use: no kubeconfig is read. */
   bool is_pod_only;
 
-  /* The settings in use have a cluster's entry, and this identity. Files without
-   * such an entry, or with a smaller identity, cannot be used: they may be half
-   * written. For a first load they mean the pod, or no credentials. */
+  /* The settings in use have a cluster's entry, and these parts of an identity.
+   * Files that lack one of them cannot be used: they may be half written. For a
+   * first load they mean the pod, or no credentials. */
   bool needs_cluster;
-  kin__identity needs_identity;
+  unsigned needs_identity;
 
   void *ctx;
   const kin__log *log; /* NULL: none */

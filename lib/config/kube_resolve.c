@@ -361,25 +361,26 @@ static void choose(kin__kube_choice *choice, const kin__kube_set *set,
   }
 }
 
-static kin__identity identity_of(const kin__kube_user *user) {
-  if (user->exec != NULL || kin__kube_has_credentials(user)) {
-    return KIN__IDENTITY_CREDENTIALS;
-  }
-  return user->as.value != NULL ? KIN__IDENTITY_IMPERSONATED
-                                : KIN__IDENTITY_NONE;
+static unsigned identity_of(const kin__kube_user *user) {
+  bool exists = user->entry.place.file != NULL;
+  bool has_credentials = user->exec != NULL || kin__kube_has_credentials(user);
+  return (exists ? KIN__IDENTITY_USER : 0) |
+         (has_credentials ? KIN__IDENTITY_CREDENTIALS : 0) |
+         (user->as.value != NULL ? KIN__IDENTITY_IMPERSONATION : 0);
 }
 
 /* A file that is cut may end in the last user, or in the context before its
  * user. */
-static void check_identity(const kin__kube_choice *choice,
+static void check_identity(const kin__kube_choice *choice, unsigned identity,
                            const kin__config_env *env,
                            kin__problems *problems) {
   const char *name = choice->user.entry.name;
-  bool exists = choice->user.entry.place.file != NULL;
+  unsigned lost = env->needs_identity & ~identity;
+  bool exists = (identity & KIN__IDENTITY_USER) != 0;
   if (problems->count > 0) {
     return;
   }
-  if (identity_of(&choice->user) >= env->needs_identity) {
+  if (lost == 0) {
     if (!exists && name[0] != '\0') {
       kin__log_write(env->log, KIN_LOG_WARN,
                      "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
@@ -388,7 +389,10 @@ static void check_identity(const kin__kube_choice *choice,
     }
   } else if (exists) {
     kin__problems_add(problems, choice->user.entry.place, "user",
-                      "\"%.120s\" has no credentials any more", name);
+                      "\"%.120s\" has no %s any more", name,
+                      (lost & KIN__IDENTITY_CREDENTIALS) != 0
+                          ? "credentials"
+                          : "impersonation (as)");
   } else {
     tell_missing(name, "user", problems);
   }
@@ -418,9 +422,9 @@ int kin__kube_resolve(kin__resolved_config *out, const kin__kube_set *set,
   kin__kube_choice choice = {.cluster = {.disable_compression = false}};
   choose(&choice, set, options, env, problems);
   out->has_cluster = choice.cluster.entry.place.file != NULL;
-  out->identity = identity_of(&choice.user);
-  check_identity(&choice, env, problems);
   kin__kube_override(&choice, options);
+  out->identity = identity_of(&choice.user);
+  check_identity(&choice, out->identity, env, problems);
   if (!out->has_cluster && !overrides_cluster(options) &&
       problems->count == 0) {
     kin__kube_check_user(&choice.user, env, problems);

@@ -67,8 +67,8 @@ typedef struct kin__resolved_config {
   const char *context; /* the names that were used; "" if there are none */
   const char *cluster;
   const char *user;
-  bool has_cluster;       /* the files have the entry of that name */
-  kin__identity identity; /* that the entry of a user gives */
+  bool has_cluster;  /* the files have the entry of that name */
+  unsigned identity; /* KIN__IDENTITY_... */
   bool is_in_cluster;
 
   const char *const *files; /* kubeconfig files that were read, in order */

@@ -526,8 +526,13 @@ static void test_pod_only(void **state) {
 #define CLUSTER_A "clusters: [{name: a, cluster: {server: 'https://a'}}]\n"
 #define USER_A "users: [{name: a, user: {token: t}}]\n"
 
+#define HAS_USER KIN__IDENTITY_USER
+#define HAS_CREDENTIALS (HAS_USER | KIN__IDENTITY_CREDENTIALS)
+#define HAS_AS (HAS_USER | KIN__IDENTITY_IMPERSONATION)
+#define HAS_ALL (HAS_CREDENTIALS | HAS_AS)
+
 static void expect_entries(const char *text, bool has_cluster,
-                           kin__identity identity) {
+                           unsigned identity) {
   kube_world_assert_ok(&world, kube_world_load_text(&world, text));
   assert_int_equal(world.config.has_cluster, has_cluster);
   assert_int_equal(world.config.identity, identity);
@@ -540,21 +545,23 @@ static void test_entries_in_use(void **state) {
   static const char no_users[] = CLUSTER_A OF_A("cluster: a, ", "user: a");
   static const char no_clusters[] = USER_A OF_A("cluster: a, ", "user: a");
   kube_world_pod(&world);
-  expect_entries(CONFIG("a", "t"), true, KIN__IDENTITY_CREDENTIALS);
-  expect_entries(no_users, true, KIN__IDENTITY_NONE);
+  expect_entries(CONFIG("a", "t"), true, HAS_CREDENTIALS);
+  expect_entries(no_users, true, 0);
   kube_world_expect(&world, no_clusters, POD_RESULT " in-cluster=true");
   world.env.needs_cluster = true;
-  expect_entries(no_users, true, KIN__IDENTITY_NONE);
+  expect_entries(no_users, true, 0);
   kube_world_expect_problem(&world, no_clusters,
                             "cluster: there is no cluster \"a\"");
   kube_world_expect_problem(&world, USER_A OF_A("", "user: a"),
                             "cluster: there is no cluster \"\"");
   kube_world_expect_problem(&world, "kind: Config\n",
                             "cluster: there is no cluster \"\"");
-  world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
-  expect_entries(CONFIG("a", "t"), true, KIN__IDENTITY_CREDENTIALS);
+  world.env.needs_identity = HAS_CREDENTIALS;
+  expect_entries(CONFIG("a", "t"), true, HAS_CREDENTIALS);
   kube_world_expect_problem(&world, no_users, "user: there is no user \"a\"");
   assert_string_equal(world.lines, "");
+  world.env.needs_identity = HAS_USER; /* which had no credentials */
+  kube_world_expect_problem(&world, no_users, "user: there is no user \"a\"");
   world.options.context = "b";
   kube_world_expect_problem(&world, no_users,
                             "context: there is no context \"b\"");
@@ -563,7 +570,9 @@ static void test_entries_in_use(void **state) {
 #define IN_BLOCKS                                                              \
   CLUSTER_A "contexts:\n- name: a\n  context:\n    cluster: a\n    user: a\n"  \
             "current-context: a\nusers:\n"
-#define LOST "/k/config:9: user: \"a\" has no credentials any more"
+#define LOST(what) "/k/config:9: user: \"a\" has no " what " any more"
+#define NO_CREDENTIALS LOST("credentials")
+#define NO_AS LOST("impersonation (as)")
 
 /* A file that is read while it is written ends anywhere. The identity in use
  * stays, wherever that is; a user without any goes on. */
@@ -573,28 +582,53 @@ static void test_identity_in_use(void **state) {
                                      "- name: a\n  user:\n    token:\n",
                                      "- name: a\n  user:\n    password: p\n"};
   static const char only_as[] = IN_BLOCKS "- name: a\n  user:\n    as: b\n";
-  static const char empty[] = IN_BLOCKS "- name: a\n  user: {}\n";
   static const char no_user[] = CLUSTER_A OF_A("cluster: a", "");
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     char text[512];
     snprintf(text, sizeof text, IN_BLOCKS "%s", cuts[i]);
-    world.env.needs_identity = KIN__IDENTITY_NONE;
-    expect_entries(text, true, KIN__IDENTITY_NONE);
-    world.env.needs_identity = KIN__IDENTITY_IMPERSONATED;
-    kube_world_expect_problem(&world, text, LOST);
-    world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
-    kube_world_expect_problem(&world, text, LOST);
+    world.env.needs_identity = HAS_USER;
+    expect_entries(text, true, HAS_USER);
+    world.env.needs_identity = HAS_AS;
+    kube_world_expect_problem(&world, text, NO_AS);
+    world.env.needs_identity = HAS_ALL;
+    kube_world_expect_problem(&world, text, NO_CREDENTIALS);
   }
+  kube_world_expect_problem(&world, only_as, NO_CREDENTIALS);
+  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
+  world.env.needs_identity = HAS_AS;
+  expect_entries(only_as, true, HAS_AS);
+  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
+  world.env.needs_identity = 0;
+  expect_entries(no_user, true, 0);
+}
+
+/* The credentials alone would give more rights. */
+static void test_impersonation_in_use(void **state) {
+  (void)state;
+  static const char whole[] =
+      IN_BLOCKS "- name: a\n  user:\n    token: t\n    as: b\n";
+  static const char cut[] = IN_BLOCKS "- name: a\n  user:\n    token: t\n";
+  expect_entries(cut, true, HAS_CREDENTIALS);
+  world.env.needs_identity = HAS_CREDENTIALS;
+  expect_entries(whole, true, HAS_ALL);
+  world.env.needs_identity = HAS_ALL;
+  expect_entries(whole, true, HAS_ALL);
+  kube_world_expect_problem(&world, cut, NO_AS);
+}
+
+/* A part that an option supplies is not lost with the file's; any other is. */
+static void test_identity_of_options_in_use(void **state) {
+  (void)state;
+  static const char empty[] = IN_BLOCKS "- name: a\n  user: {}\n";
+  static const char token[] = IN_BLOCKS "- name: a\n  user: {token: t}\n";
+  world.env.needs_identity = HAS_ALL;
   world.options.token = "of-the-option";
-  kube_world_expect_problem(&world, empty, LOST);
+  kube_world_expect_problem(&world, empty, NO_AS);
+  world.options.impersonate_user = "of-the-option";
+  expect_entries(empty, true, HAS_ALL);
   world.options.token = NULL;
-  kube_world_expect_problem(&world, only_as, LOST);
-  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
-  world.env.needs_identity = KIN__IDENTITY_IMPERSONATED;
-  expect_entries(only_as, true, KIN__IDENTITY_IMPERSONATED);
-  kube_world_expect_problem(&world, no_user, "user: there is no user \"\"");
-  world.env.needs_identity = KIN__IDENTITY_NONE;
-  expect_entries(no_user, true, KIN__IDENTITY_NONE);
+  expect_entries(token, true, HAS_ALL);
+  kube_world_expect_problem(&world, empty, NO_CREDENTIALS);
 }
 
 static void test_credentials_in_use(void **state) {
@@ -608,14 +642,14 @@ static void test_credentials_in_use(void **state) {
       "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: c}"};
   kube_world_file(&world, "/k/token", "t");
   kube_world_file(&world, "/k/c", "c");
-  world.env.needs_identity = KIN__IDENTITY_CREDENTIALS;
+  world.env.needs_identity = HAS_CREDENTIALS;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char text[512];
     snprintf(text, sizeof text,
              CLUSTER_A OF_A("cluster: a, ",
                             "user: a") "users: [{name: a, user: {%s}}]\n",
              all[i]);
-    expect_entries(text, true, KIN__IDENTITY_CREDENTIALS);
+    expect_entries(text, true, HAS_CREDENTIALS);
   }
 }
 
@@ -765,6 +799,8 @@ int main(void) {
       TEST(test_pod_only),
       TEST(test_entries_in_use),
       TEST(test_identity_in_use),
+      TEST(test_impersonation_in_use),
+      TEST(test_identity_of_options_in_use),
       TEST(test_credentials_in_use),
       TEST(test_in_cluster_alone),
       TEST(test_namespaces),
