@@ -148,8 +148,10 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * rights than before. Credentials and impersonation in `which` are not lost
  * with those of the files. The first context whose server could be used is
  * chosen for good: a later change of current-context does not move the client
- * to another cluster. A new address in the chosen context is taken for the same
- * cluster.
+ * to another cluster. That holds also if the first server was found without a
+ * context, by the `server` or `cluster` of `which`: the first current-context
+ * that a later reading finds is chosen then, as kubectl would choose it. A new
+ * address in the chosen context is taken for the same cluster.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment by
