@@ -205,7 +205,10 @@ static void close_kube_finder(void *ctx, void (*cb)(void *cb_ctx),
   finder->is_closing = true;
   finder->close_cb = cb;
   finder->close_ctx = cb_ctx;
-  if (!finder->is_working && !finder->again.is_pending) {
+  if (finder->is_working) {
+    /* Fails if the reading is running; the callback comes in both cases. */
+    (void)uv_cancel((uv_req_t *)&finder->work);
+  } else if (!finder->again.is_pending) {
     kin__tick_request(&finder->gone, finder->place.loop->uv);
   }
 }

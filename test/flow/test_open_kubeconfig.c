@@ -22,6 +22,7 @@
 
 #include "support/client_world.h"
 #include "support/kube_route.h"
+#include "support/pool_plug.h"
 
 #define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
 
@@ -520,6 +521,26 @@ static void test_open_closes_at_any_time(void **state) {
   }
 }
 
+/* Work of the program holds libuv's pool, so the reading has not begun. */
+static void test_open_closes_beside_work_of_the_program(void **state) {
+  (void)state;
+  bench b;
+  pool_plug plug;
+  bench_init(&b);
+  write_config(&b, "r");
+  plug_open(&plug, &b.w.loop);
+  client_world_open(&b.w);
+  for (int i = 0; i < 8; i++) {
+    uv_run(&b.w.loop, UV_RUN_NOWAIT);
+  }
+  assert_int_equal(client_world_close(&b.w), 0);
+  CLIENT_UNTIL(&b.w, b.w.clients_closed == 1);
+  assert_int_equal(plug.held, POOL_THREADS);
+  plug_pull(&plug);
+  plug_close(&plug);
+  bench_finish(&b);
+}
+
 static bool close_in_callback(int close_at) {
   bench b;
   bench_init_eager(&b);
@@ -574,6 +595,7 @@ int main(void) {
       cmocka_unit_test(test_open_with_terms_for_plugins),
       cmocka_unit_test(test_open_bad_options),
       cmocka_unit_test(test_open_closes_at_any_time),
+      cmocka_unit_test(test_open_closes_beside_work_of_the_program),
       cmocka_unit_test(test_open_closes_in_every_callback),
       cmocka_unit_test(test_open_allocations_fail),
   };
