@@ -63,7 +63,8 @@ typedef struct kin_kubeconfig_options {
   const char *token_file;              /**< the same */
   const char *client_certificate_file; /**< drops the data that is found */
   const char *client_key_file;         /**< drops the data that is found */
-  const char *username;                /**< for basic authentication */
+  /** For basic authentication. Drops the token file of a pod. */
+  const char *username;
   const char *password;
   const char *impersonate_user;
   const char *impersonate_uid;

@@ -180,7 +180,9 @@ int kin__in_cluster_resolve(kin__resolved_config *out,
   if (err != 0) {
     return err;
   }
-  choice.user.token_file.value = TOKEN_FILE;
+  if (!kin__has_text(options->username)) { /* one of the two may be sent */
+    choice.user.token_file.value = TOKEN_FILE;
+  }
   kin__kube_override(&choice, options);
   err = kin__kube_finish(out, &choice, env, problems);
   out->is_in_cluster = err == 0;

@@ -12,6 +12,7 @@
 #include "config/token.h"
 #include "transport/impersonate.h"
 #include "transport/proxy.h"
+#include "transport/tls_build.h"
 #include "transport/tls_context.h"
 
 /* --- The way to the server ------------------------------------------------ */
@@ -38,6 +39,10 @@ static int check_proxy(const kin__kube_cluster *cluster, const kin__url *server,
     kin__kube_problem(problems, &cluster->entry, &cluster->proxy_url,
                       KIN__CLUSTER_SPOT("proxy-url", "proxy_url"),
                       "is malformed");
+  } else if (err == KIN_EINVAL) {
+    kin__kube_problem(problems, &cluster->entry, &cluster->proxy_url,
+                      KIN__CLUSTER_SPOT("proxy-url", "proxy_url"),
+                      "there is no proxy to a unix socket");
   }
   return err == KIN_ENOMEM ? err : 0;
 }
@@ -49,6 +54,27 @@ static void check_server_name(const kin__kube_cluster *cluster,
     kin__kube_problem(problems, &cluster->entry, name,
                       KIN__CLUSTER_SPOT("tls-server-name", "tls_server_name"),
                       "is " KIN__TLS_NO_SERVER_NAME);
+  }
+}
+
+static void check_pem(const kin__kube_entry *entry, const kin__kube_text *pem,
+                      kin__kube_spot spot, kin__problems *problems) {
+  if (pem->value != NULL && strlen(pem->value) > KIN__TLS_MAX_PEM_BYTES) {
+    kin__kube_problem(problems, entry, pem, spot, "has over 2 MiB");
+  }
+}
+
+static void check_data(const kin__kube_choice *choice,
+                       kin__problems *problems) {
+  const kin__kube_cluster *cluster = &choice->cluster;
+  const kin__kube_user *user = &choice->user;
+  check_pem(&cluster->entry, &cluster->certificate_authority_data,
+            KIN__CLUSTER_SPOT("certificate-authority-data", ""), problems);
+  if (kin__kube_has_certificate(user)) {
+    check_pem(&user->entry, &user->client_certificate_data,
+              KIN__USER_SPOT("client-certificate-data", ""), problems);
+    check_pem(&user->entry, &user->client_key_data,
+              KIN__USER_SPOT("client-key-data", ""), problems);
   }
 }
 
@@ -64,6 +90,11 @@ static void check_login(const kin__kube_user *user, kin__problems *problems) {
   const char *username = user->username.value;
   if (username == NULL) {
     return; /* a password alone is not used */
+  }
+  if (user->token_file.value != NULL && token == NULL) {
+    kin__kube_problem(problems, &user->entry, &user->token_file,
+                      KIN__USER_SPOT("tokenFile", "token_file"),
+                      "contradicts username and password");
   }
   if (!kin__basic_is_text(kin__cstr(username), false)) {
     kin__kube_problem(problems, &user->entry, &user->username,
@@ -184,6 +215,7 @@ int kin__kube_check_use(const kin__kube_choice *choice, const kin__url *server,
   const kin__kube_user *user = &choice->user;
   if (server->is_tls) {
     check_server_name(&choice->cluster, problems);
+    check_data(choice, problems);
     check_login(user, problems);
     if (uses_exec(user)) {
       check_exec_use(user, problems);

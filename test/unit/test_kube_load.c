@@ -501,6 +501,12 @@ static void test_overrides_in_a_pod(void **state) {
   world.options.impersonate_user = "joe";
   expect_loaded(NULL, "server=https://10.0.0.1:443 ca=" POD
                       "ca.crt token-file=/my/token as=joe in-cluster=true");
+  world.options.username = "me";
+  expect_failure(NULL, KIN_EINVAL,
+                 "token_file: contradicts username and password");
+  world.options.token_file = NULL;
+  expect_loaded(NULL, "server=https://10.0.0.1:443 ca=" POD
+                      "ca.crt username=me as=joe in-cluster=true");
 }
 
 /* Once a pod is in use, no kubeconfig counts, not even a broken one. */

@@ -615,6 +615,8 @@ static void test_values_that_cannot_be_used(void **state) {
        "username: has a colon, control characters or over 16 KiB"},
       {CONFIG(A, "username: a, password: \"SECRET\\n\""), in_user,
        "password: has control characters or over 16 KiB"},
+      {CONFIG(A, "tokenFile: /k/t, username: a"), in_user,
+       "tokenFile: contradicts username and password"},
       {CONFIG(A, "as: \"a\\nb\""), in_user, "as: " SENT},
       {CONFIG(A, "as: a, as-uid: ' u'"), in_user, "as-uid: " SENT},
       {CONFIG(A, "as: a, as-groups: [g, \"h\\n\"]"), in_user,
@@ -628,6 +630,7 @@ static void test_values_that_cannot_be_used(void **state) {
        "exec.env: entry 1 has a name with '='"},
   };
 #undef SENT
+  kube_world_file(&world, "/k/t", "t");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char problem[256];
     snprintf(problem, sizeof problem, "%s%s", rows[i].where, rows[i].problem);
@@ -642,6 +645,46 @@ static void test_malformed_proxy_url(void **state) {
   }
   expect_problem(CONFIG(A ", proxy-url: 'http://joe:SECRET@p:x'", ""),
                  "/k/config:1: clusters[0].cluster.proxy-url: is malformed");
+}
+
+static void test_proxy_to_a_socket(void **state) {
+  (void)state;
+  if (!kin__proxy_is_supported()) {
+    skip();
+  }
+  expect_problem(
+      CONFIG("server: 'unix:///s', proxy-url: 'http://p'", ""),
+      "/k/config:1: clusters[0].cluster.proxy-url: there is no proxy "
+      "to a unix socket");
+}
+
+/* As a client: the bound is that of the decoded text. */
+static void test_data_over_its_bound(void **state) {
+  (void)state;
+  static const char *const in_cluster = "certificate-authority-data";
+  static const char *const of_user[] = {"client-certificate-data",
+                                        "client-key-data"};
+  const size_t groups = (2u << 20) / 3; /* of 4 letters for 3 bytes */
+  static char data[(2u << 20) / 3 * 4 + 9];
+  static char text[sizeof data + 1024];
+  memset(data, 'Y', groups * 4);
+  for (int is_over = 0; is_over < 2; is_over++) {
+    strcpy(data + groups * 4, is_over != 0 ? "YYYY" : "YYY=");
+    snprintf(text, sizeof text, CONFIG(A ", %s: %s", ""), in_cluster, data);
+    assert_int_equal(kube_world_load_text(&world, text),
+                     is_over != 0 ? KIN_EINVAL : 0);
+  }
+  assert_string_equal(world.problems.text,
+                      "/k/config:1: clusters[0].cluster."
+                      "certificate-authority-data: has over 2 MiB");
+  for (int i = 0; i < 2; i++) {
+    char problem[128];
+    snprintf(text, sizeof text, CONFIG(A, "%s: YQ==, %s: %s"), of_user[1 - i],
+             of_user[i], data);
+    snprintf(problem, sizeof problem,
+             "/k/config:2: users[0].user.%s: has over 2 MiB", of_user[i]);
+    expect_problem(text, problem);
+  }
 }
 
 /* By the name of its option, and all together. */
@@ -765,6 +808,8 @@ int main(void) {
       TEST(test_namespace_is_checked),
       TEST(test_values_that_cannot_be_used),
       TEST(test_malformed_proxy_url),
+      TEST(test_proxy_to_a_socket),
+      TEST(test_data_over_its_bound),
       TEST(test_options_that_cannot_be_used),
       TEST(test_identity_over_its_bound),
       TEST(test_plugin_over_its_bound),
