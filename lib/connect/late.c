@@ -197,14 +197,6 @@ static bool is_search_due(const kin__late *late) {
          (late->is_doubted && age_ms >= late->finder.retry_ms);
 }
 
-static void note_search_end(kin__late *late) {
-  kin__timer_stop(&late->place.loop->timers, &late->patience);
-  late->has_searched = true;
-  late->is_searching = false;
-  late->is_slow = false;
-  late->searched_ms = late_now_ms(late);
-}
-
 static void set_failure(kin__late *late, int code, kin_error_class error_class,
                         const char *message) {
   late->failure =
@@ -232,21 +224,33 @@ static bool serve_step(kin__task *task) {
 }
 
 /* A call that starts meanwhile waits for the next search, or runs. */
-static void serve(kin__late *late, int code, kin_error_class error_class,
-                  const char *message) {
-  set_failure(late, code, error_class, message);
+static void serve(kin__late *late) {
   kin__link_splice(&late->served, &late->waiting);
   kin__sched_add(&late->place.loop->sched, &late->serving);
 }
 
+static void end_search(kin__late *late, int code, kin_error_class error_class,
+                       const char *message) {
+  kin__timer_stop(&late->place.loop->timers, &late->patience);
+  late->has_searched = true;
+  late->is_searching = late->is_slow = false;
+  late->searched_ms = late_now_ms(late);
+  set_failure(late, code, error_class, message);
+  serve(late);
+}
+
+/* While no search runs, the failure of the last one counts. */
 static void on_search_slow(kin__timer *timer) {
   kin__late *late = KIN__CONTAINER_OF(timer, kin__late, patience);
-  late->is_slow = true;
-  char message[128];
-  snprintf(message, sizeof message,
-           "the settings of the server were not found within %" PRIu32 " ms",
-           late->connect_timeout_ms);
-  serve(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
+  if (late->is_searching) {
+    late->is_slow = true;
+    char message[128];
+    snprintf(message, sizeof message,
+             "the settings of the server were not found within %" PRIu32 " ms",
+             late->connect_timeout_ms);
+    set_failure(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
+  }
+  serve(late);
 }
 
 /* A doubt that comes while the search goes on is not about its answer. */
@@ -387,23 +391,20 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
   late->finder.opened(late->finder.ctx, true);
-  note_search_end(late);
-  serve(late, 0, KIN_CLASS_NONE, "");
+  end_search(late, 0, KIN_CLASS_NONE, "");
 }
 
 void kin__late_same(kin__late *late) {
-  note_search_end(late);
-  serve(late, KIN_EINVAL, KIN_CLASS_AUTH, "no server is known");
+  end_search(late, KIN_EINVAL, KIN_CLASS_AUTH, "no server is known");
 }
 
 void kin__late_failed(kin__late *late, int code, kin_error_class error_class,
                       const char *message) {
-  note_search_end(late);
+  end_search(late, code, error_class, message);
   if (late->server != NULL) {
     kin__log_write(late->place.log, KIN_LOG_WARN,
                    "%s; the last settings stay in use", message);
   }
-  serve(late, code, error_class, message);
 }
 
 /* --- The route ------------------------------------------------------------ */

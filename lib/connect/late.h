@@ -16,7 +16,8 @@
  * runs, and the search begins beside it, retry_ms after the last one. Between
  * two searches are always retry_ms.
  * No request waits for longer than the options' connect_timeout_ms: then the
- * last server serves it, or it fails, while the search goes on.
+ * last server serves it, or it fails, while the search goes on. If no search
+ * runs then, because the next one is not due, it fails as the last search did.
  *
  * A search that fails changes nothing if there is a server. A search that finds
  * other settings replaces the server: watches of the old one are broken, as if

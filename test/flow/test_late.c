@@ -616,6 +616,27 @@ static void test_late_search_hangs(void **state) {
   finish(&w, &f);
 }
 
+/* The time of a request ends before the next search is due: the request is told
+ * why there is no server. */
+static void test_late_failure_counts_until_a_search_is_due(void **state) {
+  (void)state;
+  static const answer answers[] = {FAILED};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.connect_timeout_ms = 50;
+  w.retry_after_ms = 1;
+  f.retry_ms = 30000;
+  client_world_open(&w);
+  for (int i = 1; i <= 3; i++) {
+    CLIENT_UNTIL(&w, w.errors == i);
+    assert_int_equal(w.code, KIN_EINVAL);
+    assert_string_equal(w.message, "no settings");
+  }
+  assert_int_equal(f.searches, 1);
+  finish(&w, &f);
+}
+
 /* Closing while a search goes on, before its answer and without one. */
 static void test_late_closes_while_it_searches(void **state) {
   (void)state;
@@ -688,6 +709,7 @@ int main(void) {
       cmocka_unit_test(test_late_closes_before_a_search),
       cmocka_unit_test(test_late_search_hangs_beside_a_server),
       cmocka_unit_test(test_late_search_hangs),
+      cmocka_unit_test(test_late_failure_counts_until_a_search_is_due),
       cmocka_unit_test(test_late_closes_while_it_searches),
       cmocka_unit_test(test_late_closes_in_every_callback),
       cmocka_unit_test(test_late_allocations_fail),
