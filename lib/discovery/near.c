@@ -6,7 +6,8 @@
 
 #include "base/str.h"
 
-#define ROW (KIN__NEAR_WORD_MAX + 1)
+/* One more than the letters, and a column behind the band. */
+#define ROW (KIN__NEAR_WORD_MAX + 2)
 /* A beginning of a name counts from this length on: "deployme". */
 #define BEGINNING_MIN 3u
 
@@ -22,18 +23,23 @@ static size_t length_difference(kin_str a, kin_str b) {
   return a.length > b.length ? a.length - b.length : b.length - a.length;
 }
 
-/* Optimal string alignment: three rows of the table of distances. */
-static unsigned align(kin_str a, kin_str b, unsigned limit) {
+/* Optimal string alignment: three rows of the table of distances. Cells that are
+ * more than `limit` away from the diagonal are over the limit, so a row has at
+ * most 2 * limit + 1 cells. Adds the rows to *work. */
+static unsigned align(kin_str a, kin_str b, unsigned limit, unsigned *work) {
   unsigned rows[3][ROW];
-  for (unsigned j = 0; j <= b.length; j++) {
+  unsigned length = (unsigned)b.length;
+  for (unsigned j = 0; j <= least(length, limit + 1); j++) {
     rows[0][j] = j;
   }
   for (unsigned i = 1; i <= a.length; i++) {
     unsigned *row = rows[i % 3];
     const unsigned *above = rows[(i + 2) % 3];
     const unsigned *two_above = rows[(i + 1) % 3];
-    unsigned best = row[0] = i;
-    for (unsigned j = 1; j <= b.length; j++) {
+    unsigned first = i > limit ? i - limit : 1;
+    unsigned last = least(length, i + limit);
+    unsigned best = row[first - 1] = i > limit ? limit + 1 : i;
+    for (unsigned j = first; j <= last; j++) {
       bool differs = lower(a.data[i - 1]) != lower(b.data[j - 1]);
       row[j] = least(above[j - 1] + differs, least(above[j], row[j - 1]) + 1);
       if (i > 1 && j > 1 && lower(a.data[i - 1]) == lower(b.data[j - 2]) &&
@@ -42,19 +48,22 @@ static unsigned align(kin_str a, kin_str b, unsigned limit) {
       }
       best = least(best, row[j]);
     }
+    row[last + 1] = limit + 1;
+    ++*work;
     if (best > limit) {
       return limit + 1;
     }
   }
-  return least(rows[a.length % 3][b.length], limit + 1);
+  return least(rows[a.length % 3][length], limit + 1);
 }
 
-unsigned kin__near_distance(kin_str a, kin_str b, unsigned limit) {
+unsigned kin__near_distance(kin_str a, kin_str b, unsigned limit,
+                            unsigned *work) {
   if (a.length > KIN__NEAR_WORD_MAX || b.length > KIN__NEAR_WORD_MAX ||
       length_difference(a, b) > limit) {
     return limit + 1;
   }
-  return align(a, b, limit);
+  return align(a, b, limit, work);
 }
 
 /* Short words are like too many others. */
@@ -68,11 +77,12 @@ static bool begins_with(kin_str text, kin_str beginning) {
                                beginning);
 }
 
-static unsigned distance_to_name(const char *name, kin_str word,
-                                 unsigned limit) {
+static unsigned distance_to_name(const char *name, kin_str word, unsigned limit,
+                                 unsigned *work) {
+  ++*work;
   kin_str text = kin__cstr(name);
   unsigned strict = least(limit, limit_for(text.length));
-  unsigned found = kin__near_distance(text, word, strict);
+  unsigned found = kin__near_distance(text, word, strict, work);
   found = found > strict ? limit + 1 : found;
   if (found > limit && word.length >= BEGINNING_MIN &&
       begins_with(text, word)) {
@@ -82,12 +92,13 @@ static unsigned distance_to_name(const char *name, kin_str word,
 }
 
 static unsigned distance_to(const kin_api_resource *resource, kin_str word,
-                            unsigned limit) {
-  unsigned best = least(distance_to_name(resource->plural, word, limit),
-                        distance_to_name(resource->singular, word, limit));
-  best = least(best, distance_to_name(resource->kind, word, limit));
+                            unsigned limit, unsigned *work) {
+  unsigned best =
+      least(distance_to_name(resource->plural, word, limit, work),
+            least(distance_to_name(resource->singular, word, limit, work),
+                  distance_to_name(resource->kind, word, limit, work)));
   for (const char *const *name = resource->short_names; *name != NULL; name++) {
-    best = least(best, distance_to_name(*name, word, limit));
+    best = least(best, distance_to_name(*name, word, limit, work));
   }
   return best;
 }
@@ -131,10 +142,12 @@ static void insert_near(near_best *best, const kin_api_resource *resource,
 static void find_best(near_best *best, const kin__api_table *table,
                       kin_str word) {
   unsigned limit = limit_for(word.length);
+  unsigned work = 0;
   for (uint32_t v = 0; v < table->version_count; v++) {
     const kin__api_version *version = table->versions[v];
-    for (uint32_t r = 0; r < version->count; r++) {
-      unsigned distance = distance_to(&version->resources[r], word, limit);
+    for (uint32_t r = 0; r < version->count && work < KIN__NEAR_WORK_MAX; r++) {
+      unsigned distance =
+          distance_to(&version->resources[r], word, limit, &work);
       if (distance <= limit) {
         insert_near(best, &version->resources[r], distance);
       }

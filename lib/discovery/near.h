@@ -9,6 +9,9 @@
 #define KIN__NEAR_MAX 5u
 /* Of a word that is compared. A longer one has no near words. */
 #define KIN__NEAR_WORD_MAX 64u
+/* Of one look-up: a name that is compared counts 1, and 1 more for each of its
+ * letters that is read. A look-up is one step of the loop. */
+#define KIN__NEAR_WORK_MAX 32768u
 
 typedef struct kin__near {
   /* Plurals; with the group where the plural alone means another one, or the
@@ -23,7 +26,9 @@ void kin__near_find(kin__near *out, const kin__api_table *table, kin_str word);
 
 /* How many letters must be inserted, deleted, replaced or swapped with their
  * neighbour to make `a` of `b`; ASCII case-insensitive. `limit` + 1 if more
- * than `limit`, or if one of them is over KIN__NEAR_WORD_MAX. */
-unsigned kin__near_distance(kin_str a, kin_str b, unsigned limit);
+ * than `limit`, or if one of them is over KIN__NEAR_WORD_MAX. Adds the letters of
+ * `a` that were read to *work. */
+unsigned kin__near_distance(kin_str a, kin_str b, unsigned limit,
+                            unsigned *work);
 
 #endif /* KIN_DISCOVERY_NEAR_H */

@@ -393,19 +393,28 @@ static void test_distance(void **state) {
       {"", "abc", 2, 3},
       {"kitten", "sitting", 3, 3},
       {"kitten", "sitting", 2, 3},
+      {"abcdefghij", "cdefghijab", 3, 4},
+      {"abcdefghij", "abcdefgxyz", 3, 3},
+      {"abcdefghij", "abcdefghijklm", 3, 3},
+      {"abcdefghij", "xbacdefghijk", 3, 3},
+      {"abcdefghij", "abcdefghji", 0, 1},
+      {"abcdefghij", "abcdefghji", 1, 1},
   };
+  unsigned work = 0;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     kin_str a = kin__cstr(rows[i].a);
     kin_str b = kin__cstr(rows[i].b);
-    assert_int_equal(kin__near_distance(a, b, rows[i].limit), rows[i].distance);
-    assert_int_equal(kin__near_distance(b, a, rows[i].limit), rows[i].distance);
+    assert_int_equal(kin__near_distance(a, b, rows[i].limit, &work),
+                     rows[i].distance);
+    assert_int_equal(kin__near_distance(b, a, rows[i].limit, &work),
+                     rows[i].distance);
   }
   static char text[KIN__NEAR_WORD_MAX + 2];
   memset(text, 'a', sizeof text - 1);
   kin_str longest = kin__str(text, KIN__NEAR_WORD_MAX);
   kin_str too_long = kin__str(text, KIN__NEAR_WORD_MAX + 1);
-  assert_int_equal(kin__near_distance(longest, longest, 3), 0);
-  assert_int_equal(kin__near_distance(too_long, too_long, 3), 4);
+  assert_int_equal(kin__near_distance(longest, longest, 3, &work), 0);
+  assert_int_equal(kin__near_distance(too_long, too_long, 3, &work), 4);
 }
 
 static void expect_near(const kin__api_table *table, const char *word,
@@ -458,6 +467,42 @@ static void test_near_words_are_bounded(void **state) {
   kin__api_table table;
   fill(&table, rows, sizeof rows / sizeof *rows);
   expect_near(&table, "things", "thinga thinga.b thingb thingc thingab");
+  kin__api_table_finish(&table);
+}
+
+/* A table of the most resources, each with the most short names, which differ
+ * from the word only in their last letters. The first resources are compared;
+ * a name behind the bound is not. */
+static void test_near_words_cost_little(void **state) {
+  (void)state;
+  kin__api_table table;
+  kin__api_version *version;
+  kin__api_table_init(&table, kin__default_allocator());
+  assert_int_equal(kin__api_table_add_version(&table, KIN__LIT("g"),
+                                              KIN__LIT("v1"), KIN__API_KNOWN,
+                                              &version),
+                   0);
+  kin__api_entry entry = {.kind = KIN__LIT("Widget"),
+                          .singular = KIN__LIT("widget")};
+  for (unsigned i = 0; i < KIN__API_LIST_MAX; i++) {
+    kin__api_names_add(&entry.short_names,
+                       KIN__LIT("validatingadmissionpolicybind0000"));
+  }
+  for (unsigned i = 0; i < KIN__API_RESOURCES_MAX; i++) {
+    char plural[32];
+    snprintf(plural, sizeof plural, "widgets%u", i);
+    entry.plural = i == 1 ? KIN__LIT("validatingadmissionpolicybindinga")
+                   : i + 1 == KIN__API_RESOURCES_MAX
+                       ? KIN__LIT("validatingadmissionpolicybindingb")
+                       : kin__cstr(plural);
+    assert_int_equal(kin__api_table_add(&table, version, &entry), 0);
+    if (table.bytes > KIN__API_BYTES_MAX / 2) {
+      entry.short_names.count = 0;
+    }
+  }
+  assert_int_equal(table.resource_count, KIN__API_RESOURCES_MAX);
+  expect_near(&table, "validatingadmissionpolicybindings",
+              "validatingadmissionpolicybindinga");
   kin__api_table_finish(&table);
 }
 
@@ -526,6 +571,7 @@ int main(void) {
       cmocka_unit_test(test_distance),
       cmocka_unit_test(test_near_words),
       cmocka_unit_test(test_near_words_are_bounded),
+      cmocka_unit_test(test_near_words_cost_little),
       cmocka_unit_test(test_large_category),
       cmocka_unit_test(test_lookup_without_memory),
   };
