@@ -39,7 +39,11 @@ extern "C" {
  * list of resources, is also asked by itself. A failure of one version of a
  * group leaves the others alone, and the version has the resources that were
  * known before, unless the answer is 404. If one of /api and /apis fails, its
- * versions are those that were known before, with the same exception. */
+ * versions are those that were known before, with the same exception.
+ *
+ * All requests of one time together have 32 s. A version of a group that has
+ * not answered then, or was not asked, has failed; so look-ups do not wait
+ * longer. */
 typedef struct kin_discovery kin_discovery;
 
 /** A resource in one version of its group. All strings and lists are the
@@ -180,7 +184,7 @@ KIN_EXTERN int kin_discovery_refresh(kin_client *client);
 
 /** Sets an event callback for failures to ask the server for its resources that
  * are followed by another try. A server that answers 429 or 5xx with a
- * Retry-After is asked again for up to 32 s; without this callback nobody is
+ * Retry-After is asked again until the 32 s are over; without this callback nobody is
  * told meanwhile. It is called, and may answer, as kin_request_spec.on_error,
  * for each request: /api and /apis are two. A client has one such callback, the
  * last that was set; `cb` NULL: none. A failure that no other try follows is

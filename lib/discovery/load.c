@@ -9,12 +9,13 @@
 #include "discovery/document.h"
 #include "request/request.h"
 
-/* client-go's Accept field, and its timeout. */
+/* client-go's Accept field. */
 #define AGGREGATED                                                             \
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"      \
   "application/json;g=apidiscovery.k8s.io;v=v2beta1;"                          \
   "as=APIGroupDiscoveryList,application/json"
 #define OLD "application/json"
+/* Of a whole load. client-go gives each request so much. */
 #define LOAD_TIMEOUT_MS 32000u
 /* Requests for versions that are open at a time. */
 #define MAX_VERSIONS_AT_A_TIME 4u
@@ -26,13 +27,21 @@ static void on_failing(kin_error_event *event, void *data) {
   load->failing(load, event);
 }
 
+/* 0 at the end of the load's time. */
+static uint32_t time_left_ms(const kin__load *load) {
+  uint64_t now_ms = kin__env_now_ms(load->host->env);
+  return now_ms < load->deadline_ms ? (uint32_t)(load->deadline_ms - now_ms)
+                                    : 0;
+}
+
 static int ask(kin__load_reading *reading, const char *path, const char *accept,
                const char *tag, kin_request_cb cb, void *data) {
   kin__load *load = reading->load;
   kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
   spec.path = path;
   spec.accept = accept;
-  spec.timeout_ms = LOAD_TIMEOUT_MS;
+  uint32_t left_ms = time_left_ms(load);
+  spec.timeout_ms = left_ms > 0 ? left_ms : 1; /* 0 would be the default */
   spec.on_error = on_failing;
   int err = kin__request_start_unless(&reading->request, load->host, &spec, tag,
                                       cb, data);
@@ -151,6 +160,21 @@ static void on_version(const kin_response *response, void *data) {
   }
 }
 
+static bool late_step(kin__task *task) {
+  version_request *asked =
+      KIN__CONTAINER_OF(task, version_request, reading.task);
+  end_version(asked, KIN_ETIMEDOUT, "not asked in time");
+  return false;
+}
+
+/* The load's time is over: one version a step fails without a request. */
+static void fail_late(version_request *asked) {
+  kin__load *load = asked->reading.load;
+  load->running++;
+  kin__task_init(&asked->reading.task, late_step);
+  kin__sched_add(load->host->env->sched, &asked->reading.task);
+}
+
 static int ask_version(kin__load *load, kin__api_version *version) {
   char path[2 * KIN__API_NAME_MAX + 16];
   bool is_core = version->group[0] == '\0';
@@ -160,9 +184,13 @@ static int ask_version(kin__load *load, kin__api_version *version) {
     return KIN_ENOMEM;
   }
   *asked = (version_request){.reading.load = load, .version = version};
+  load->has_asked_versions = true;
+  if (time_left_ms(load) == 0) {
+    fail_late(asked);
+    return 0;
+  }
   snprintf(path, sizeof path, "/%s%s%s/%s", is_core ? "api" : "apis",
            is_core ? "" : "/", version->group, version->version);
-  load->has_asked_versions = true;
   int err = ask(&asked->reading, path, OLD, NULL, on_version, asked);
   if (err != 0) {
     kin__free(allocator, asked);
@@ -355,6 +383,8 @@ int kin__load_start(kin__load *load, kin__host *host,
   load->before = before;
   load->done = done;
   load->failing = failing;
+  load->deadline_ms =
+      kin__deadline_ms(kin__env_now_ms(host->env), LOAD_TIMEOUT_MS);
   if (known != NULL) {
     load->known = *known;
   }

@@ -52,6 +52,7 @@ struct kin__load {
   const kin__api_table *before; /* the table that is known */
   kin__load_tags known;         /* of the table that is known */
   kin__load_tags tags;          /* of the result */
+  uint64_t deadline_ms;         /* versions are not asked for later */
   kin__task inheriting;  /* copies versions of `before`, if a root fails */
   uint32_t inherit_next; /* of `before` */
   uint32_t inherit_end;  /* 0: none, or not begun */

@@ -196,6 +196,69 @@ static void test_a_version_of_a_part_fails_later(void **state) {
   find_world_finish(&w);
 }
 
+/* --- The time of a load --------------------------------------------------- */
+
+#define STALE(name)                                                            \
+  "{\"metadata\":{\"name\":\"" name                                            \
+  "\"},\"versions\":[{\"version\":\"v1\",\"freshness\":\"Stale\"}]}"
+#define NINE_STALE                                                             \
+  LIST(STALE("a") "," STALE("b") "," STALE("c") "," STALE("d") "," STALE(      \
+      "e") "," STALE("f") "," STALE("g") "," STALE("h") "," STALE("i"))
+
+/* Versions that never answer, four at a time, hold a look-up back for the 32 s
+ * of the whole load. The second time counts anew, and the time that the roots
+ * take counts, too. */
+static void test_versions_hang(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  for (int round = 0; round < 2; round++) {
+    unsigned before = find_world_requests(&w);
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "pods");
+    find_world_list(&w, KIN_DISCOVERY_PREFERRED);
+    script_advance(&w.vh.script, 2000);
+    find_world_answer(&w, CORE, NINE_STALE);
+    script_advance(&w.vh.script, 29999);
+    assert_int_equal(w.ended, w.begun - 2);
+    assert_int_equal(find_world_requests(&w) - before, 6);
+    script_advance(&w.vh.script, 1);
+    find_world_expect(&w, 0, "pods.v1. ");
+    assert_int_equal(find_world_requests(&w) - before, 6);
+    assert_non_null(strstr(w.message, "no answer in time); not known: b/v1 ("));
+    assert_non_null(strstr(w.message, "; and 6 more"));
+    script_advance(&w.vh.script, 60000);
+  }
+  find_world_finish(&w);
+}
+
+/* A version whose turn does not come keeps the resources that were known. */
+static void test_a_version_has_no_turn(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  find_world_find(&w, "xs");
+  find_world_answer(&w, CORE, NINE_STALE);
+  for (char group = 'a'; group <= 'i'; group++) {
+    char path[] = "/apis/a/v1?";
+    path[6] = group;
+    script_respond(&w.vh.script, path, 200,
+                   group == 'i' ? RESOURCES("xs", "X") : RESOURCES("ys", "Y"));
+  }
+  find_world_expect(&w, 0, "xs.v1.i ");
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find_world_find(&w, "xs");
+  find_world_answer(&w, CORE, NINE_STALE);
+  for (char group = 'a'; group <= 'd'; group++) {
+    char path[] = "/apis/a/v1?";
+    path[6] = group;
+    script_respond(&w.vh.script, path, 404, "no");
+  }
+  script_advance(&w.vh.script, 32000);
+  find_world_expect(&w, 0, "xs.v1.i ");
+  find_world_finish(&w);
+}
+
 /* --- Ends and memory ------------------------------------------------------ */
 
 /* A load of all, and one in which /apis and the version fail in turn. */
@@ -278,6 +341,8 @@ int main(void) {
       cmocka_unit_test(test_a_part_of_another_server),
       cmocka_unit_test(test_a_version_fails_later),
       cmocka_unit_test(test_a_version_of_a_part_fails_later),
+      cmocka_unit_test(test_versions_hang),
+      cmocka_unit_test(test_a_version_has_no_turn),
       cmocka_unit_test(test_parts_without_memory),
       cmocka_unit_test(test_parts_closed_after_each_step),
   };
