@@ -289,7 +289,9 @@ static void end_find(kin_discovery *find, int code, const char *reason) {
   find->failure = (kin__load_failure){.code = code};
   bool is_all = is_of_all(find);
   const char *quote = is_all ? "" : "\"";
-  kin_str what = is_all ? KIN__LIT("all resources") : find->word.resource;
+  /* A long word would leave no room for the reason. */
+  kin_str what = is_all ? KIN__LIT("all resources")
+                        : kin__str_cut(find->word.resource, 80);
   snprintf(find->failure.message, sizeof find->failure.message,
            "discovery of %s%.*s%s: %s", quote, (int)what.length, what.data,
            quote, reason);

@@ -638,6 +638,11 @@ static void open_with_long_selector(find_world *w,
       kin__discovery_open_informer(&w->informer, &w->vh.host, result, &options);
 }
 
+static void take_long_result(const kin_discovery_result *result, void *data) {
+  find_world *w = data;
+  snprintf(w->message, sizeof w->message, "%s", result->message);
+}
+
 static void test_long_selector(void **state) {
   (void)state;
   find_world w;
@@ -647,6 +652,23 @@ static void test_long_selector(void **state) {
   assert_int_equal(w.open_code, 0);
   find_world_find(&w, "pods/x");
   assert_int_equal(w.open_code, KIN_EINVAL);
+  find_world_finish(&w);
+}
+
+/* The message of a cancelled look-up has its reason behind any word. */
+static void test_long_word_cancelled(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  char word[1025];
+  memset(word, 'x', sizeof word - 1);
+  word[sizeof word - 1] = '\0';
+  kin_discovery *find;
+  assert_int_equal(
+      kin__discovery_find(&find, &w.vh.host, word, take_long_result, &w), 0);
+  assert_int_equal(kin_discovery_cancel(find, UV_ECANCELED), 0);
+  script_run(&w.vh.script);
+  assert_non_null(strstr(w.message, "xxx\": the program has cancelled it"));
   find_world_finish(&w);
 }
 
@@ -941,6 +963,7 @@ int main(void) {
       cmocka_unit_test(test_open_informers),
       cmocka_unit_test(test_no_informer),
       cmocka_unit_test(test_long_selector),
+      cmocka_unit_test(test_long_word_cancelled),
       cmocka_unit_test(test_find_cancelled_in_each_state),
       cmocka_unit_test(test_find_closed_in_each_state),
       cmocka_unit_test(test_find_closed_after_each_step),
