@@ -47,11 +47,31 @@ kin_str kin__str_cut(kin_str s, size_t max) {
   return s;
 }
 
+static bool is_continuation(char c) {
+  return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Makes a '?' of each byte of a character that ends too early. */
+static void mend_character(char *text) {
+  unsigned char c = (unsigned char)*text;
+  size_t whole = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  size_t length = 1;
+  while (length < whole && is_continuation(text[length])) {
+    length++;
+  }
+  if (length < whole) {
+    memset(text, '?', length);
+  }
+}
+
 void kin__put_on_one_line(char *text) {
   text[kin__str_cut(kin__cstr(text), SIZE_MAX).length] = '\0';
   for (char *c = text; *c != '\0'; c++) {
     bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
     *c = is_control ? ' ' : *c;
+    if ((unsigned char)*c >= 0xc0) {
+      mend_character(c);
+    }
   }
 }
 

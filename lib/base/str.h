@@ -56,7 +56,8 @@ static inline bool kin__str_equal(kin_str a, kin_str b) {
 bool kin__str_equal_nocase(kin_str a, kin_str b);
 
 /* Replaces each control character by a blank. The text may have been cut to fit
- * its buffer: half a character of UTF-8 at the end is dropped. */
+ * its buffer: half a character of UTF-8 at the end is dropped. So may have been
+ * a part of the text: half a character elsewhere becomes question marks. */
 void kin__put_on_one_line(char *text);
 
 /* The begin of `s`, of at most `max` bytes, without half a character of UTF-8 at

@@ -297,6 +297,9 @@ static void test_str_cut(void **state) {
   char line[] = "a\n\xe2\x82";
   kin__put_on_one_line(line);
   assert_string_equal(line, "a ");
+  char inner[] = "\"\xe2\x82\" \xf0\x9f\x98\t\xc3 \xe2\x82\xac\xc3\xa4";
+  kin__put_on_one_line(inner);
+  assert_string_equal(inner, "\"??\" ??? ? \xe2\x82\xac\xc3\xa4");
 }
 
 static void test_error_names_and_texts(void **state) {
