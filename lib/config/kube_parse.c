@@ -54,7 +54,8 @@ static int set_exec_config(kin__kube_reader *reader, const kin__yaml_node *node,
   kin__buf_finish(&json);
   if (err == KIN_EINVAL) {
     kin__problems_add(reader->problems, config->place, reader->path,
-                      "has a number that JSON does not have");
+                      "has a number that JSON does not have, or a key that is "
+                      "a number (put it in quotes)");
     return 0;
   }
   if (err == KIN_ETOOBIG) {

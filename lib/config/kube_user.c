@@ -142,6 +142,11 @@ static int read_extra(kin__kube_reader *reader, const kin__yaml_node *node,
                         "has a key with a NUL character");
       continue;
     }
+    if (item->is_odd_key) {
+      kin__problems_add(reader->problems, user->as_extra_place, reader->path,
+                        "has a key that is a number (put it in quotes)");
+      continue;
+    }
     kin__kube_text_list values;
     err = kin__kube_read_texts(reader, item->value, &values);
     for (size_t i = 0; err == 0 && i < values.count; i++) {

@@ -222,6 +222,11 @@ static int take_key(yaml_builder *builder, const yaml_event_t *event,
     return KIN_ENOMEM;
   }
   item->key = key->text;
+  item->is_odd_key =
+      key->type == KIN__YAML_NUMBER && !kin__yaml_is_plain_integer(key->text);
+  if (key->type == KIN__YAML_BOOL) {
+    item->key = key->truth ? KIN__LIT("true") : KIN__LIT("false");
+  }
   item->key_line = key->line;
   level->pending = item;
   return 0;

@@ -14,7 +14,7 @@
 
 /* One YAML document as a bounded tree. JSON is YAML. Plain scalars have the
  * types that the YAML package of Kubernetes gives them, so `yes` is a boolean,
- * and 0x10 a number.
+ * and 0x10 a number. A key that is a boolean is "true" or "false".
  *
  * Refused: several documents; a key twice in a map; keys that are null or no
  * scalar; merge keys (<<); tags other than null, bool, int, float, str, seq and
@@ -52,6 +52,7 @@ typedef enum kin__yaml_type {
 typedef struct kin__yaml_item {
   kin_str key; /* empty in a list; NUL-terminated */
   uint32_t key_line;
+  bool is_odd_key; /* a number; Go writes it otherwise than `key` */
   const struct kin__yaml_node *value;
   struct kin__yaml_item *next;
 } kin__yaml_item;
@@ -80,11 +81,14 @@ int kin__yaml_parse(kin__vault *vault, kin_str text,
 /* The type of a plain scalar. *truth is set for a boolean. */
 kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth);
 
+/* Whether Go writes a number as it stands: a decimal integer, such as -12. */
+bool kin__yaml_is_plain_integer(kin_str text);
+
 /* "a string", "a map", ...; static. */
 const char *kin__yaml_type_name(kin__yaml_type type);
 
 /* Appends a node as JSON text. Errors: KIN_EINVAL (a number that JSON does not
- * have), KIN_ETOOBIG (the buffer's bound), KIN_ENOMEM. */
+ * have, or an odd key), KIN_ETOOBIG (the buffer's bound), KIN_ENOMEM. */
 int kin__yaml_to_json(kin__buf *out, const kin__yaml_node *node);
 
 #endif /* KIN_CONFIG_YAML_H */

@@ -139,6 +139,24 @@ static bool is_old_octal(const yaml_number *number) {
   return true;
 }
 
+/* Of another base than 10. Returns whether it fits 64 bits; with a minus those
+ * of an int64. */
+static bool to_integer(const yaml_number *number, uint64_t *value) {
+  *value = 0;
+  for (size_t i = 0; i < number->digits.length; i++) {
+    char c = number->digits.data[i];
+    if (c == '_') {
+      continue;
+    }
+    if (*value > UINT64_MAX / number->base) {
+      return false;
+    }
+    /* No overflow: the base is a power of two. */
+    *value = *value * number->base + digit_value(c);
+  }
+  return !number->is_negative || *value <= (uint64_t)INT64_MAX + 1;
+}
+
 static bool split_number(yaml_number *number, kin_str text) {
   *number = (yaml_number){.base = 10};
   number->is_negative = take_char(&text, '-');
@@ -158,24 +176,9 @@ static bool split_number(yaml_number *number, kin_str text) {
     return false;
   }
   if (is_old_octal(number)) {
+    uint64_t unused;
     number->base = 8;
-  }
-  return true;
-}
-
-/* Of another base than 10. Returns whether it fits. */
-static bool to_integer(const yaml_number *number, uint64_t *value) {
-  *value = 0;
-  for (size_t i = 0; i < number->digits.length; i++) {
-    char c = number->digits.data[i];
-    if (c == '_') {
-      continue;
-    }
-    if (*value > UINT64_MAX / number->base) {
-      return false;
-    }
-    /* No overflow: the base is a power of two. */
-    *value = *value * number->base + digit_value(c);
+    number->base = to_integer(number, &unused) ? 8 : 10; /* a double in Go */
   }
   return true;
 }
@@ -222,9 +225,8 @@ static bool is_number(kin_str text) {
   if (!split_number(&number, text)) {
     return false;
   }
-  return number.base == 10
-             ? !is_infinite(&number)
-             : is_old_octal(&number) || to_integer(&number, &value);
+  return number.base == 10 ? !is_infinite(&number)
+                           : to_integer(&number, &value);
 }
 
 kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
@@ -243,6 +245,15 @@ kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
     return KIN__YAML_NUMBER;
   }
   return KIN__YAML_STRING;
+}
+
+bool kin__yaml_is_plain_integer(kin_str text) {
+  bool is_negative = take_char(&text, '-');
+  size_t count;
+  kin_str digits = take_digits(&text, 10, false, &count);
+  bool has_zero = count > 0 && digits.data[0] == '0';
+  return text.length == 0 && count > 0 && count <= 18 &&
+         (!has_zero || (count == 1 && !is_negative));
 }
 
 const char *kin__yaml_type_name(kin__yaml_type type) {
@@ -322,7 +333,7 @@ static int put_container(kin__buf *out, const kin__yaml_node *node) {
       err = kin__buf_append_cstr(out, ",");
     }
     if (err == 0 && is_map) {
-      err = put_string(out, item->key);
+      err = item->is_odd_key ? KIN_EINVAL : put_string(out, item->key);
       err = err == 0 ? kin__buf_append_cstr(out, ":") : err;
     }
     if (err == 0) {

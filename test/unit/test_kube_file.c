@@ -155,7 +155,8 @@ static void test_bound_of_exec_config(void **state) {
                         "65536 bytes of JSON");
   strcpy(end, "[.inf]}]}}]");
   expect_problems(text, "/k:1: clusters[0].cluster.extensions[0]: has a "
-                        "number that JSON does not have");
+                        "number that JSON does not have, or a key that is a "
+                        "number (put it in quotes)");
   free(text);
 }
 
@@ -227,6 +228,35 @@ static void test_nul_characters(void **state) {
                   "/k:1: users[0].user.as-groups[0]: has a NUL character\n"
                   "/k:1: users[0].user.as-user-extra: has a key with a NUL "
                   "character");
+}
+
+/* Go writes these numbers in another way. */
+static void test_keys_that_are_numbers(void **state) {
+  (void)state;
+  static const char *const keys[] = {
+      "0x1f", "010", "1.0", "+1", "1_0", "-0", "1e3", "1234567890123456789"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    char text[128];
+    snprintf(text, sizeof text,
+             "users: [{name: a, user: {as-user-extra: {%s: [b]}}}]\n", keys[i]);
+    expect_problems(text,
+                    "/k:1: users[0].user.as-user-extra: has a key that is "
+                    "a number (put it in quotes)");
+    snprintf(text, sizeof text,
+             "clusters: [{cluster: {extensions: [{name: "
+             "client.authentication.k8s.io/exec, extension: {%s: b}}]}}]\n",
+             keys[i]);
+    expect_problems(
+        text, "/k:1: clusters[0].cluster.extensions[0]: has a number that "
+              "JSON does not have, or a key that is a number (put it in "
+              "quotes)");
+  }
+  expect_problems("users: [{name: a, user: {as-user-extra: {on: [b], 12: "
+                  "[c]}}}]\n0x1: ignored\n",
+                  "");
+  const kin__kube_user *user = kin__kube_user_find(&set, "a");
+  assert_string_equal(user->as_extra[0].key, "true");
+  assert_string_equal(user->as_extra[1].key, "12");
 }
 
 /* A wrong value is told once: the checks do not miss it again. */
@@ -472,6 +502,7 @@ int main(void) {
       TEST(test_data),
       TEST(test_bad_data),
       TEST(test_nul_characters),
+      TEST(test_keys_that_are_numbers),
       TEST(test_wrong_value_is_told_once),
       TEST(test_every_type_in_every_place),
       TEST(test_mutations),
