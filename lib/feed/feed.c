@@ -244,7 +244,7 @@ static void request(kin_feed *feed, const kin__listwatch_request *wanted,
   }
   if (err != 0) {
     kin__failure cause;
-    kin__failure_from_code(&cause, err, feed->resource->plural, "");
+    kin__feed_failure_of(feed, wanted->kind, err, &cause);
     step_failed(feed, KIN__INPUT_FAILED, &cause);
   }
   if (feed->is_relist_put_off) {
@@ -517,7 +517,7 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
     return;
   }
   kin__failure failure;
-  kin__failure_from_code(&failure, KIN_ENOMEM, "keeping a continue token", "");
+  kin__feed_failure_of(feed, KIN__REQUEST_LIST, KIN_ENOMEM, &failure);
   kin__listwatch_input input = {.type = KIN__INPUT_PAGE,
                                 .version = version,
                                 .token = token,

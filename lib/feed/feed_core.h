@@ -52,6 +52,9 @@ void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict);
 void kin__feed_mind_silence(kin_feed *feed);
 void kin__feed_init_silence(kin_feed *feed);
 
+/* A failure of a request of that kind, which need not be open. */
+void kin__feed_failure_of(const kin_feed *feed, kin__request_kind kind,
+                          int code, kin__failure *failure);
 /* Logs the failure that actions.report stands for, which is not
  * KIN__REPORT_NONE, and notifies the owner. */
 void kin__feed_report_action(kin_feed *feed,

@@ -13,13 +13,25 @@
 /* An API server fills its pages; only the last one may be empty. */
 #define MAX_EMPTY_PAGES 10000u
 
-void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
+static void describe(const kin_feed *feed, kin__request_kind kind, char *buffer,
+                     size_t size) {
   const kin__resource *resource = feed->resource;
   bool has_namespace = feed->namespace_[0] != '\0';
   snprintf(buffer, size, "%s of %s%s%s%s%s",
-           kin__is_watch(feed->request) ? "watch" : "list", resource->plural,
+           kin__is_watch(kind) ? "watch" : "list", resource->plural,
            resource->group[0] != '\0' ? "." : "", resource->group,
            has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
+}
+
+void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
+  describe(feed, feed->request, buffer, size);
+}
+
+void kin__feed_failure_of(const kin_feed *feed, kin__request_kind kind,
+                          int code, kin__failure *failure) {
+  char what[256];
+  describe(feed, kind, what, sizeof what);
+  kin__failure_from_code(failure, code, what, "");
 }
 
 static void report(kin_feed *feed, const kin__failure *failure,

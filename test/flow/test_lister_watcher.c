@@ -298,7 +298,7 @@ static void test_open_fails_with_a_positive_code(void **state) {
   assert_int_equal(f.errors, 1);
   assert_int_equal(f.error.code, KIN_EINVAL);
   assert_int_equal(f.error.attempt, 1);
-  assert_string_equal(f.message, "pods: invalid argument");
+  assert_string_equal(f.message, "watch of pods: invalid argument");
   source_rig_close(&f);
 }
 

@@ -609,7 +609,8 @@ static void test_stop(void **state) {
 }
 
 /* A namespace that is added after the stop is refused, told so once, and stops,
- * too: nobody waits for ever for a version of it. */
+ * too: nobody waits for ever for a version of it. The message names
+ * the request that was not made. */
 static void test_added_after_the_stop(void **state) {
   (void)state;
   bw_world b;
@@ -629,6 +630,8 @@ static void test_added_after_the_stop(void **state) {
   mini_pass(&b.w.server, 300000);
   assert_int_equal(b.w.errors, errors + 1);
   assert_int_equal(b.w.last_code, KIN_EMAXBYTES);
+  assert_string_equal(b.w.last_message,
+                      "list of pods in odd: objects need more than max_bytes");
   assert_int_equal(iw_status(&b.w, "odd").state, KIN_STATE_IDLE);
   assert_int_equal(waits_ended, 1);
   bw_finish(&b);
