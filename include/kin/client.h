@@ -407,10 +407,12 @@ KIN_EXTERN void kin_client_ref(kin_client *client);
 KIN_EXTERN void kin_client_unref(kin_client *client);
 
 /** The error text of the options in the last call that opened something on this
- * client (an informer, a listener, a reflector, ...): a text for people as that
- * of kin_client_options.problem, such as "plural: "Pods" is no resource name".
- * The same text is an ERROR in the log. "" if that call succeeded, or failed
- * for another reason. Borrowed until the next such call. */
+ * client (an informer, a listener, a reflector, ...), added an index to the
+ * store of an informer or controller, or changed an informer's namespaces or
+ * shard: a text for people as that of kin_client_options.problem, such as
+ * "plural: "Pods" is no resource name". The same text is an ERROR in the log.
+ * "" if that call succeeded, or failed for another reason. Borrowed until the
+ * next such call. */
 KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
 /** The loop given to kin_client_open. */

@@ -217,11 +217,12 @@ typedef struct kin_index_options {
  * used alone indexes them before this returns, in O(objects). An informer's
  * store indexes them in bounded steps of later loop iterations; until
  * kin_store_index_ready, look-ups find only what has been indexed so far.
- * Errors: KIN_EINVAL (name, pointer or options), KIN_ENOTSUP (options of a
- * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM,
- * KIN_EALREADY (called by an index callback). Of an informer's store also
- * KIN_ECLOSED (the informer is closing), KIN_EALREADY (the informer was
- * started, and has the option fixed_indices). No index is added then. */
+ * Errors: KIN_EINVAL (name, pointer or options; of an informer's store,
+ * kin_client_problem says which), KIN_ENOTSUP (options of a newer version),
+ * KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY (called by an
+ * index callback). Of an informer's store also KIN_ECLOSED (the informer is
+ * closing), KIN_EALREADY (the informer was started, and has the option
+ * fixed_indices). No index is added then. */
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);
 

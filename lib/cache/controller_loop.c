@@ -520,6 +520,14 @@ static void on_index_added(void *ctx) {
   }
 }
 
+static const kin__log *log_of(void *ctx) {
+  const kin_controller *c = ctx;
+  return c->env->log;
+}
+
+static const kin__store_owner store_owner = {.index_added = on_index_added,
+                                             .log = log_of};
+
 static void on_index_timer(kin__timer *timer) {
   on_index_added(KIN__CONTAINER_OF(timer, kin_controller, index_timer));
 }
@@ -536,8 +544,8 @@ void kin__controller_loop_init(kin_controller *c) {
       .on_delete = c->handlers.on_delete != NULL ? on_delete : NULL,
       .data = c};
   c->store.is_indexed_in_steps = true;
-  c->store.index_added = on_index_added;
-  c->store.index_ctx = c;
+  c->store.owner = &store_owner;
+  c->store.owner_ctx = c;
   c->queue->changed = on_queue_changed;
   c->queue->changed_ctx = c;
 }

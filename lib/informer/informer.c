@@ -57,6 +57,14 @@ static void on_index_added(void *ctx) {
   }
 }
 
+static const kin__log *log_of(void *ctx) {
+  const kin_informer *informer = ctx;
+  return informer->env->log;
+}
+
+static const kin__store_owner store_owner = {.index_added = on_index_added,
+                                             .log = log_of};
+
 static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
   return kin__store_find(ctx, key, hash) != KIN__NO_SLOT;
 }
@@ -232,8 +240,8 @@ static void init_parts(kin_informer *informer,
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
   informer->store.has_no_labels = options->drop_labels;
-  informer->store.index_added = on_index_added;
-  informer->store.index_ctx = informer;
+  informer->store.owner = &store_owner;
+  informer->store.owner_ctx = informer;
   kin__delta_fifo_init(&informer->fifo, env->allocator, seed);
   informer->fifo.is_known = is_key_known;
   informer->fifo.ctx = &informer->store;

@@ -273,6 +273,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   if (informer == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(informer->env->log);
   if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
@@ -305,11 +306,16 @@ void kin__scopes_relist(kin_informer *informer) {
 }
 
 static int check_use(const kin_informer *informer, const char *namespace_) {
+  const kin__log *log = informer->env->log;
+  kin__log_no_problem(log);
   if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
-  bool is_valid = namespace_ != NULL && kin__segment_is_valid(namespace_);
-  return is_valid && !informer->scopes.is_all ? 0 : KIN_EINVAL;
+  return informer->scopes.is_all
+             ? kin__log_problem(log, KIN_EINVAL,
+                                "namespaces: the informer is for all "
+                                "namespaces")
+             : kin__namespaces_check(&namespace_, 1, log);
 }
 
 int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {

@@ -9,6 +9,7 @@
 #include <kin/store.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/sched.h"
@@ -48,6 +49,13 @@ typedef struct kin__store_version {
 struct kin__index;
 struct kin__object_list;
 
+/* The informer or controller that a store belongs to. */
+typedef struct kin__store_owner {
+  /* Called when a new index must be built. */
+  void (*index_added)(void *ctx);
+  const kin__log *(*log)(void *ctx);
+} kin__store_owner;
+
 struct kin_store {
   kin__memory *memory;
   const kin_allocator *allocator; /* of memory */
@@ -70,9 +78,9 @@ struct kin_store {
   kin__map map;
   kin__hash_seed seed;
   struct kin__index *hidden; /* the indices of a hidden store */
-  /* Called when a new index must be built; may be NULL. */
-  void (*index_added)(void *ctx);
-  void *index_ctx;
+  /* NULL: the store is used alone. */
+  const struct kin__store_owner *owner;
+  void *owner_ctx;
   kin__transform *transform;   /* applied by kin_store_put; NULL: none */
   kin__store_version *version; /* NULL: "". Unused if is_managed */
 };

@@ -106,13 +106,31 @@ static void append(kin_store *store, kin__index *index) {
   *link = index;
 }
 
+/* Why kin__index_new has refused the options. */
+static int refuse(const kin_index_options *options, const kin__log *log) {
+  if (!kin__has_text(options->name)) {
+    return kin__log_problem(log, KIN_EINVAL, "name: is required");
+  }
+  return options->pointer == NULL || options->cb != NULL
+             ? kin__log_problem(log, KIN_EINVAL,
+                                "pointer, cb: exactly one is required")
+             : kin__log_problem(log, KIN_EINVAL,
+                                "pointer: \"%.80s\" is no JSON Pointer, such "
+                                "as \"/spec/nodeName\"",
+                                options->pointer);
+}
+
 int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   if (store == NULL) {
     return KIN_EINVAL;
   }
+  const kin__store_owner *owner = store->owner;
+  const kin__log *log = owner != NULL ? owner->log(store->owner_ctx) : NULL;
+  kin__log_no_problem(log);
   kin_index_options o;
-  int err = kin__options_copy(&o, sizeof o, options,
-                              KIN__FIRST_SIZE(kin_index_options));
+  int err = kin__options_take(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_index_options),
+                              "kin_index_options", log);
   if (err != 0) {
     return err;
   }
@@ -129,7 +147,7 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   err = kin__index_new(&index, store->memory, store->seed, &o,
                        !store->has_no_labels);
   if (err != 0) {
-    return err;
+    return err == KIN_EINVAL ? refuse(&o, log) : err;
   }
   bool is_owned = store->is_managed || store->is_indexed_in_steps;
   index->is_tolerant = is_owned;
@@ -146,8 +164,8 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
     return err;
   }
   append(store, index);
-  if (index->built != KIN__NO_SLOT && store->index_added != NULL) {
-    store->index_added(store->index_ctx);
+  if (index->built != KIN__NO_SLOT && owner != NULL) {
+    owner->index_added(store->owner_ctx);
   }
   return 0;
 }

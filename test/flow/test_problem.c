@@ -343,6 +343,68 @@ static void on_wait(const kin_wait_result *result, void *data) {
   (void)data;
 }
 
+/* An informer that is open takes indices, namespaces and a shard. */
+static void test_of_open_informers(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_informer *all;
+  assert_int_equal(kin_informer_open(&all, w.client, &io), 0);
+  static const char *const one[] = {"a"};
+  io.namespaces = one;
+  io.namespace_count = 1;
+  kin_informer *few;
+  assert_int_equal(kin_informer_open(&few, w.client, &io), 0);
+
+  kin_store *store = kin_informer_store(all);
+  kin_index_options xo = KIN_INDEX_OPTIONS_INIT;
+  assert_problem(&w, kin_store_add_index(store, &xo), "name: is required");
+  xo.name = "node";
+  assert_problem(&w, kin_store_add_index(store, &xo),
+                 "pointer, cb: exactly one is required");
+  xo.pointer = "spec";
+  assert_problem(&w, kin_store_add_index(store, &xo),
+                 "pointer: \"spec\" is no JSON Pointer, such as "
+                 "\"/spec/nodeName\"");
+  xo.pointer = "/spec/nodeName";
+  assert_int_equal(kin_store_add_index(store, &xo), 0);
+  assert_string_equal(kin_client_problem(w.client), "");
+
+  assert_problem(&w, kin_informer_add_namespace(all, "a"),
+                 "namespaces: the informer is for all namespaces");
+  assert_problem(&w, kin_informer_add_namespace(few, "A_b"),
+                 "namespaces: \"A_b\" is no namespace name");
+  assert_int_equal(kin_informer_add_namespace(few, "a"), KIN_EEXIST);
+  assert_string_equal(kin_client_problem(w.client), "");
+  assert_problem(&w, kin_informer_remove_namespace(few, ""),
+                 "namespaces: \"\" is no namespace name");
+  assert_int_equal(kin_informer_remove_namespace(few, "a"), 0);
+  assert_string_equal(kin_client_problem(w.client), "");
+  assert_problem(&w, kin_informer_set_shard(few, 4, 4), "shard_index: ");
+  assert_int_equal(kin_informer_set_shard(few, 3, 4), 0);
+  assert_string_equal(kin_client_problem(w.client), "");
+  finish_world(&w);
+}
+
+/* A controller's store tells it as an informer's. */
+static void test_of_controllers_stores(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_controller_options co = KIN_CONTROLLER_OPTIONS_INIT;
+  co.resource = &io;
+  kin_controller *controller;
+  assert_int_equal(kin_controller_open(&controller, w.client, &co), 0);
+  kin_index_options xo = KIN_INDEX_OPTIONS_INIT;
+  assert_problem(&w, kin_store_add_index(kin_controller_store(controller), &xo),
+                 "name: is required");
+  finish_world(&w);
+}
+
 /* Nor does what comes too late, or needs no options. */
 static void test_is_forgotten_at_the_end(void **state) {
   (void)state;
@@ -556,6 +618,8 @@ int main(void) {
       cmocka_unit_test(test_of_informers),
       cmocka_unit_test(test_without_a_place_for_the_result),
       cmocka_unit_test(test_is_forgotten),
+      cmocka_unit_test(test_of_open_informers),
+      cmocka_unit_test(test_of_controllers_stores),
       cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
       cmocka_unit_test(test_without_resource),

@@ -207,6 +207,11 @@ static void count_added(void *ctx) {
   (*(unsigned *)ctx)++;
 }
 
+static const kin__log *no_log(void *ctx) {
+  (void)ctx;
+  return NULL;
+}
+
 static void begin_run(uint64_t seed) {
   memset(&naive, 0, sizeof naive);
   naive.random = (kin__random){seed};
@@ -219,8 +224,10 @@ static void begin_run(uint64_t seed) {
   kin__store_init(&naive.store, memory, kin__random_hash_seed(&naive.random),
                   naive_chance(70));
   kin__memory_unref(memory);
-  naive.store.index_added = count_added;
-  naive.store.index_ctx = &naive.added;
+  static const kin__store_owner owner = {.index_added = count_added,
+                                         .log = no_log};
+  naive.store.owner = &owner;
+  naive.store.owner_ctx = &naive.added;
 }
 
 static void end_run(void) {

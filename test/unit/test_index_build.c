@@ -188,14 +188,21 @@ static void count_added(void *ctx) {
   ((managed *)ctx)->added++;
 }
 
+static const kin__log *no_log(void *ctx) {
+  (void)ctx;
+  return NULL;
+}
+
 static void setup_managed(managed *m, unsigned count) {
   *m = (managed){0};
   fail_alloc_init(&m->memory, 0);
   kin__memory *memory = kin__memory_new(&m->memory.allocator);
   kin__store_init(&m->store, memory, (kin__hash_seed){1, 2}, true);
   kin__memory_unref(memory);
-  m->store.index_added = count_added;
-  m->store.index_ctx = m;
+  static const kin__store_owner owner = {.index_added = count_added,
+                                         .log = no_log};
+  m->store.owner = &owner;
+  m->store.owner_ctx = m;
   for (unsigned i = 0; i < count; i++) {
     char name[16];
     snprintf(name, sizeof name, "pod-%u", i);
