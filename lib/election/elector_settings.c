@@ -43,7 +43,7 @@ static int check_labels(const kin_leader_elector_options *options,
   for (size_t i = 0; i < options->label_count; i++) {
     const char *name = options->labels[i].name;
     if (!kin__has_text(name) || strcmp(name, "*") == 0) {
-      return kin__log_problem(log, KIN_EINVAL, "labels: %zu has no name", i);
+      return kin__log_problem(log, KIN_EINVAL, "labels[%zu] has no name", i);
     }
   }
   return 0;

@@ -210,7 +210,7 @@ static int check_parameters(const kin_request_spec *spec, const kin__log *log) {
   for (size_t i = 0; i < count; i++) {
     const char *name = spec->parameters[i].name;
     if (!kin__has_text(name)) {
-      return kin__log_problem(log, KIN_EINVAL, "parameters: %zu has no name",
+      return kin__log_problem(log, KIN_EINVAL, "parameters[%zu] has no name",
                               i);
     }
     if (is_own_parameter(name)) {

@@ -374,13 +374,17 @@ static int init_fields(kin_change_filter *filter,
   if (err != KIN_EINVAL) {
     return err;
   }
-  return options->fields == NULL || options->field_count > KIN__FIELDS_MAX
-             ? kin__log_problem(env->log, err,
-                                "fields: NULL, or more than %u pointers",
-                                KIN__FIELDS_MAX)
+  if (options->field_count > KIN__FIELDS_MAX) {
+    return kin__log_problem(env->log, err, "fields: more than %u",
+                            KIN__FIELDS_MAX);
+  }
+  const char *field = options->fields != NULL ? options->fields[bad] : NULL;
+  return field == NULL
+             ? kin__log_problem(env->log, err, "fields: is NULL")
              : kin__log_problem(env->log, err,
-                                "fields: %zu is no JSON Pointer without *",
-                                bad);
+                                "fields: \"%.80s\" is no JSON Pointer without "
+                                "*",
+                                field);
 }
 
 /* A field that is not stored never changes, and nobody would know why. */

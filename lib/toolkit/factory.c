@@ -132,7 +132,7 @@ static int check_options(const kin_factory_options *options,
     if (resync->plural == NULL || !kin__segment_is_valid(resync->plural) ||
         !kin__segment_is_valid(kin__or_default(resync->version, "v1")) ||
         (group[0] != '\0' && !kin__segment_is_valid(group))) {
-      return kin__log_problem(log, KIN_EINVAL, "resyncs: %zu names no resource",
+      return kin__log_problem(log, KIN_EINVAL, "resyncs[%zu] names no resource",
                               i);
     }
   }

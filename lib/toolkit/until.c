@@ -236,7 +236,7 @@ static int check(const kin_until_options *options, bool is_synced,
   }
   for (size_t i = 0; i < options->condition_count; i++) {
     if (options->conditions[i].cb == NULL) {
-      return kin__log_problem(log, KIN_EINVAL, "conditions: %zu has no cb", i);
+      return kin__log_problem(log, KIN_EINVAL, "conditions[%zu] has no cb", i);
     }
   }
   return 0;

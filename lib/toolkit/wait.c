@@ -271,7 +271,7 @@ static int check_things(const kin_wait_options *options, const kin__log *log) {
     if (kinds != 1 || (thing->check != NULL && thing->name == NULL)) {
       return kin__log_problem(
           log, KIN_EINVAL,
-          "things: %zu is not one informer, listener or named check", i);
+          "things[%zu] is not one informer, listener or named check", i);
     }
     size_t length = thing->name != NULL ? strlen(thing->name) : 0;
     longest = length > longest ? length : longest;

@@ -95,7 +95,7 @@ static void test_election_options(void **state) {
   expect_bad(late_deadline, "lease_duration_s: 10 s is not more");
   expect_bad(long_retry, "renew_deadline_ms: 2400 is not more");
   expect_bad(long_lease, "lease_duration_s: 86401 is more");
-  expect_bad(no_label_name, "labels: 0 has no name");
+  expect_bad(no_label_name, "labels[0] has no name");
   expect_bad(many_labels, "labels: NULL, or more than 64");
 }
 

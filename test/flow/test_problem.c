@@ -477,6 +477,12 @@ static void test_of_the_rest(void **state) {
                  "retry_on_error");
   kin_wait_options wo = KIN_WAIT_OPTIONS_INIT;
   assert_problem(&w, kin_wait_open(NULL, w.client, &wo), "cb: is required");
+  const kin_wait_for nothing = {0};
+  wo.cb = on_wait;
+  wo.things = &nothing;
+  wo.count = 1;
+  assert_problem(&w, kin_wait_open(NULL, w.client, &wo),
+                 "things[0] is not one informer, listener or named check");
   kin_until_options uo = KIN_UNTIL_OPTIONS_INIT;
   assert_problem(&w, kin_until_open(NULL, w.client, &uo), "cb: is required");
   kin_informer_watcher_options iw = KIN_INFORMER_WATCHER_OPTIONS_INIT;
@@ -488,6 +494,10 @@ static void test_of_the_rest(void **state) {
   fo.resync_count = 1;
   kin_factory *factory;
   assert_problem(&w, kin_factory_open(&factory, w.client, &fo), "resyncs: ");
+  const kin_factory_resync no_plural = {0};
+  fo.resyncs = &no_plural;
+  assert_problem(&w, kin_factory_open(&factory, w.client, &fo),
+                 "resyncs[0] names no resource");
   finish_world(&w);
 }
 

@@ -327,10 +327,12 @@ static void test_refused_values(void **state) {
                                     "watch",
                                     "",
                                     NULL};
-  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+  size_t own_count = sizeof own / sizeof own[0] - 2;
+  for (size_t i = 0; i < own_count + 2; i++) {
     const kin_parameter parameter = {own[i], "true"};
     refuse(SPEC(.path = "/", .parameters = &parameter, .parameter_count = 1),
-           KIN_EINVAL, "parameters: ");
+           KIN_EINVAL,
+           i < own_count ? "parameters: \"" : "parameters[0] has no name");
   }
   refuse(SPEC(.path = "/", .parameter_count = 1), KIN_EINVAL, "parameters: ");
 }
