@@ -125,9 +125,13 @@ static int check_query(const kin_informer_options *options,
     return 0;
   }
   for (size_t i = 0; parameters != NULL && i < count; i++) {
+    const char *name = parameters[i].name;
     if (!kin__parameters_are_valid(&parameters[i], 1)) {
-      return refuse(log, "parameters", parameters[i].name,
-                    "is empty, the library's own, or over 16 KiB");
+      return refuse(log, "parameters", name,
+                    name == NULL || name[0] == '\0' ? "is empty"
+                    : kin__is_own_parameter(name)
+                        ? "is set by the library itself"
+                        : "is over 16 KiB");
     }
   }
   return kin__log_problem(log, KIN_EINVAL,

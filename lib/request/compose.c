@@ -68,11 +68,21 @@ static bool has_delete_options(const kin_request_spec *spec) {
 /* --- Checks --------------------------------------------------------------- */
 
 /* Any path segment that a server can take for one (RQ-03). */
-static bool is_segment(kin_str s) {
-  return s.length > 0 && !kin__str_equal(s, KIN__LIT(".")) &&
-         !kin__str_equal(s, KIN__LIT("..")) &&
-         memchr(s.data, '/', s.length) == NULL &&
-         memchr(s.data, '%', s.length) == NULL;
+static int check_segment(const char *name, kin_str s, const kin__log *log) {
+  const char *why = NULL;
+  if (s.length == 0) {
+    why = "is empty";
+  } else if (kin__str_equal(s, KIN__LIT(".")) ||
+             kin__str_equal(s, KIN__LIT(".."))) {
+    why = "is no name";
+  } else if (memchr(s.data, '/', s.length) != NULL ||
+             memchr(s.data, '%', s.length) != NULL) {
+    why = "has a '/' or '%'";
+  }
+  return why == NULL ? 0
+                     : kin__log_problem(log, KIN_EINVAL,
+                                        "%s: \"" KIN_STR_FORMAT "\" %s", name,
+                                        KIN_STR_ARG(s), why);
 }
 
 static kin_str next_segment(const char **rest) {
@@ -82,19 +92,15 @@ static kin_str next_segment(const char **rest) {
   return segment;
 }
 
-static bool are_segments(const char *s) {
+static int check_subresource(const char *s, const kin__log *log) {
+  int err = 0;
   bool has_more = true;
-  while (has_more) {
-    if (!is_segment(next_segment(&s))) {
-      return false;
-    }
+  while (err == 0 && has_more) {
+    err = check_segment("subresource", next_segment(&s), log);
     has_more = *s++ == '/';
   }
-  return true;
+  return err;
 }
-
-static const char bad_segment[] =
-    "%s: \"%s\" is empty, \".\" or \"..\", or has a '/' or '%%'";
 
 static int check_group(const kin_request_spec *spec, const kin__log *log) {
   const char *version = kin__or_default(spec->version, "v1");
@@ -129,10 +135,7 @@ static int check_namespace(const kin_request_spec *spec, const kin__log *log) {
                                   "namespace_: is empty; all namespaces can "
                                   "only be listed");
   }
-  return is_segment(kin__cstr(namespace_))
-             ? 0
-             : kin__log_problem(log, KIN_EINVAL, bad_segment, "namespace_",
-                                namespace_);
+  return check_segment("namespace_", kin__cstr(namespace_), log);
 }
 
 static int check_name(const kin_request_spec *spec, const kin__log *log) {
@@ -150,17 +153,16 @@ static int check_name(const kin_request_spec *spec, const kin__log *log) {
   if (name == NAME_FORBIDDEN) {
     return kin__log_problem(log, KIN_EINVAL, "name: not with this verb");
   }
-  if (!is_segment(kin__cstr(spec->name))) {
-    return kin__log_problem(log, KIN_EINVAL, bad_segment, "name", spec->name);
+  int err = check_segment("name", kin__cstr(spec->name), log);
+  if (err != 0) {
+    return err;
   }
   if (spec->verb == KIN_VERB_CREATE && spec->subresource == NULL) {
     return kin__log_problem(log, KIN_EINVAL,
                             "name: to create, the body has the name");
   }
-  return spec->subresource == NULL || are_segments(spec->subresource)
-             ? 0
-             : kin__log_problem(log, KIN_EINVAL, bad_segment, "subresource",
-                                spec->subresource);
+  return spec->subresource != NULL ? check_subresource(spec->subresource, log)
+                                   : 0;
 }
 
 static int check_place(const kin_request_spec *spec, const kin__log *log) {

@@ -273,7 +273,15 @@ static void test_of_informers(void **state) {
   io.parameters = &parameter;
   io.parameter_count = 1;
   assert_problem(&w, kin_informer_open(&informer, w.client, &io),
-                 "parameters: \"watch\"");
+                 "parameters: \"watch\" is set by the library itself");
+  const kin_parameter no_name = {"", "1"};
+  io.parameters = &no_name;
+  assert_problem(&w, kin_informer_open(&informer, w.client, &io),
+                 "parameters: \"\" is empty");
+  const kin_parameter too_long = {"a", selector};
+  io.parameters = &too_long;
+  assert_problem(&w, kin_informer_open(&informer, w.client, &io),
+                 "parameters: \"a\" is over 16 KiB");
   kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
   io.parameter_count = 0;
   io.source = &source;

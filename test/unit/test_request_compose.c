@@ -240,23 +240,37 @@ static void test_delete_options(void **state) {
  * TestRequestWithErrorWontChange. */
 static void test_refused_places(void **state) {
   (void)state;
-  static const char *const bad[] = {"", ".", "..", "a/b", "%2F", "a%", "/"};
+  static const char *const bad[][2] = {
+      {"", ": \"\" is empty"},
+      {".", ": \".\" is no name"},
+      {"..", ": \"..\" is no name"},
+      {"a/b", ": \"a/b\" has a '/' or '%'"},
+      {"%2F", ": \"%2F\" has a '/' or '%'"},
+      {"a%", ": \"a%\" has a '/' or '%'"},
+      {"/", ": \"/\" has a '/' or '%'"},
+  };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    refuse(SPEC(.plural = "pods", .namespace_ = bad[i], .name = "p"),
-           KIN_EINVAL, "namespace_: ");
-    refuse(SPEC(.plural = "pods", .namespace_ = "n", .name = bad[i]),
-           KIN_EINVAL, "name: ");
-    if (strcmp(bad[i], "a/b") != 0) {
-      refuse(SPEC(.plural = "pods", .name = "p", .subresource = bad[i]),
-             KIN_EINVAL, "subresource: ");
+    char text[64];
+    snprintf(text, sizeof text, "namespace_%s",
+             bad[i][0][0] != '\0' ? bad[i][1] : ": is empty");
+    refuse(SPEC(.plural = "pods", .namespace_ = bad[i][0], .name = "p"),
+           KIN_EINVAL, text);
+    snprintf(text, sizeof text, "name%s", bad[i][1]);
+    refuse(SPEC(.plural = "pods", .namespace_ = "n", .name = bad[i][0]),
+           KIN_EINVAL, text);
+    if (strchr(bad[i][0], '/') == NULL) {
+      snprintf(text, sizeof text, "subresource%s", bad[i][1]);
+      refuse(SPEC(.plural = "pods", .name = "p", .subresource = bad[i][0]),
+             KIN_EINVAL, text);
     }
   }
-  refuse(SPEC(.plural = "pods", .name = "p", .subresource = "a//b"), KIN_EINVAL,
-         "subresource: ");
-  refuse(SPEC(.plural = "pods", .name = "p", .subresource = "a/"), KIN_EINVAL,
-         "subresource: ");
+  static const char *const empty[] = {"/", "a//b", "a/"};
+  for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+    refuse(SPEC(.plural = "pods", .name = "p", .subresource = empty[i]),
+           KIN_EINVAL, "subresource: \"\" is empty");
+  }
   refuse(SPEC(.plural = "pods", .name = "p", .subresource = "a/../b"),
-         KIN_EINVAL, "subresource: ");
+         KIN_EINVAL, "subresource: \"..\" is no name");
   refuse(SPEC(.plural = "pods", .subresource = "status"), KIN_EINVAL,
          "subresource: \"status\" needs a name");
   refuse(SPEC(.plural = NULL), KIN_EINVAL, "plural, or path: is required");
