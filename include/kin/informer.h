@@ -192,8 +192,7 @@ typedef struct kin_informer_options {
   /* --- What to follow --- */
 
   /** The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
-   * "deployments"}. group NULL or "" is the core group; version NULL is
-   * "v1". */
+   * "deployments"}. group NULL or "": the core group; version NULL: "v1". */
   const char *group;
   const char *version;
   const char *plural; /**< required */
@@ -221,7 +220,7 @@ typedef struct kin_informer_options {
   /* --- What is stored of an object: memory --- */
 
   bool metadata_only; /**< ask for metadata only (PartialObjectMetadata) */
-  bool keep_managed_fields; /**< metadata.managedFields, too; not with fields */
+  bool keep_managed_fields; /**< metadata.managedFields, too; see fields */
 
   /** Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,
@@ -233,6 +232,8 @@ typedef struct kin_informer_options {
   /** Only these fields are stored, by JSON Pointer of at most 64 tokens of at
    * most 65,535 bytes. apiVersion, kind and metadata's name, namespace, uid,
    * resourceVersion and labels are always stored. None: all fields. Copied.
+   * managedFields are stored if a field names them, all of metadata or the
+   * whole object; keep_managed_fields has no effect then.
    *
    * A number in a pointer names a member of that name in an object, and an
    * element by its index in an array: "/spec/containers/0/image". In an array
@@ -245,8 +246,7 @@ typedef struct kin_informer_options {
   /** Labels are not stored, but those that `fields` names one by one. Then
    * kin_object_label finds none, and selectors of the program match objects as
    * if they had none. kin_object_at and an index by "/metadata/labels/..." find
-   * the labels that are stored. label_selector works as ever: the server
-   * evaluates it. */
+   * the labels that are stored. label_selector works as ever. */
   bool drop_labels;
 
   /** An update after which the stored text differs in nothing but the
