@@ -292,23 +292,12 @@ static void on_watch_end(kin__http_source *source, bool is_in_frame,
   }
 }
 
-/* An error's status says enough without the body's rest. But a TLS server
- * answers plain HTTP with a 400, and memory that ran out is told as such. */
-static bool is_error_response(const kin__http_source *source,
-                              const kin__exchange_error *error) {
-  if (source->http_status == 200) {
-    return false;
-  }
-  return error == NULL ||
-         (error->had_head && error->error_class != KIN_CLASS_MEMORY &&
-          (error->code != KIN_ETLSSETUP || source->http_status != 400));
-}
-
 /* The failure that the end of an answer tells; false: none so far. */
 static bool read_failure(const kin__http_source *source, const char *what,
                          const kin__exchange_error *error,
                          kin__failure *failure) {
-  if (is_error_response(source, error)) {
+  if (source->http_status != 200 &&
+      kin__exchange_has_status(error, source->http_status)) {
     read_error_response(source, failure);
   } else if (error != NULL) {
     kin__failure_from_exchange(failure, error);

@@ -412,11 +412,9 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   kin_request *request = ctx;
   request->exchange = NULL;
   kin__timer_stop(env_of(request)->timers, &request->timer);
-  /* An error's status says enough without the body's rest. But a TLS server
-   * answers plain HTTP with a 400. */
   if (error == NULL ||
-      (error->had_head && is_error_status(request) &&
-       (error->code != KIN_ETLSSETUP || request->http_status != 400))) {
+      (is_error_status(request) &&
+       kin__exchange_has_status(error, request->http_status))) {
     take_answer(request);
     return;
   }

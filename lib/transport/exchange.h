@@ -50,6 +50,15 @@ typedef struct kin__exchange_error {
   char message[384];           /* for people: the failure, with the address */
 } kin__exchange_error;
 
+/* Whether an answer that has ended, early or not, tells its status if that is an
+ * error's. The head says enough without the body's rest. But a TLS server
+ * answers plain HTTP with a 400. `error` is NULL if the response is complete. */
+static inline bool kin__exchange_has_status(const kin__exchange_error *error,
+                                            int status) {
+  return error == NULL ||
+         (error->had_head && (error->code != KIN_ETLSSETUP || status != 400));
+}
+
 typedef struct kin__exchange_callbacks {
   void (*on_head)(void *ctx, const kin__response_head *head);
   /* Decoded bytes of the body (chunking and gzip undone), borrowed. A gzip body

@@ -105,7 +105,7 @@ static void test_cut(void **state) {
       {503, KIN_ETIMEDOUT, KIN_CLASS_CONNECT, 503, KIN_CLASS_SERVER},
       {400, KIN_EEOF, KIN_CLASS_CONNECT, 400, KIN_CLASS_SERVER},
       {400, KIN_ETLSSETUP, KIN_CLASS_TLS, 0, KIN_CLASS_TLS},
-      {503, KIN_ENOMEM, KIN_CLASS_MEMORY, 0, KIN_CLASS_MEMORY},
+      {503, KIN_ENOMEM, KIN_CLASS_MEMORY, 503, KIN_CLASS_SERVER},
       {200, KIN_EEOF, KIN_CLASS_CONNECT, 0, KIN_CLASS_CONNECT},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

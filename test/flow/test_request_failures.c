@@ -361,23 +361,26 @@ static void test_timeout_in_error_body(void **state) {
 /* An error whose body breaks off is told by its status. */
 static void test_cut_error_body(void **state) {
   (void)state;
-  request_world w;
-  qw_begin(&w, KIN_VERB_GET);
-  script_request *sent = qw_open_try(&w);
-  kin__response_head head = {.status = 503,
-                             .retry_after_s = 1,
-                             .content_type = {"", 0},
-                             .is_identity = true};
-  assert_true(script_request_give_head(sent, &head));
-  assert_true(script_request_body(sent, "no", 2));
-  kin__exchange_error error = {
-      .code = KIN_EEOF, .error_class = KIN_CLASS_CONNECT, .had_head = true};
-  script_break_with(sent, &error);
-  qw_pass(&w, 1000);
-  qw_answer(&w, 200, OBJECT);
-  qw_expect(&w, 0, 200, KIN_REASON_NONE);
-  assert_string_equal(w.told, "503+1000 ");
-  qw_finish(&w);
+  static const kin__exchange_error errors[] = {
+      {.code = KIN_EEOF, .error_class = KIN_CLASS_CONNECT, .had_head = true},
+      {.code = KIN_ENOMEM, .error_class = KIN_CLASS_MEMORY, .had_head = true}};
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    request_world w;
+    qw_begin(&w, KIN_VERB_GET);
+    script_request *sent = qw_open_try(&w);
+    kin__response_head head = {.status = 503,
+                               .retry_after_s = 1,
+                               .content_type = {"", 0},
+                               .is_identity = true};
+    assert_true(script_request_give_head(sent, &head));
+    assert_true(script_request_body(sent, "no", 2));
+    script_break_with(sent, &errors[i]);
+    qw_pass(&w, 1000);
+    qw_answer(&w, 200, OBJECT);
+    qw_expect(&w, 0, 200, KIN_REASON_NONE);
+    assert_string_equal(w.told, "503+1000 ");
+    qw_finish(&w);
+  }
 }
 
 /* A coding that the library does not undo. */
