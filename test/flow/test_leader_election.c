@@ -558,45 +558,6 @@ static void test_lost_answer(void **state) {
   assert_true(leads(w, 0));
 }
 
-/* --- Suspension ----------------------------------------------------------- */
-
-/* A machine that wakes up does not lead, before anything has run; on_stopped
- * then comes from the loop, though no timer is due. */
-static void test_suspended_leader(void **state) {
-  election_world *w = *state;
-  ew_begin(w, 0);
-  ew_pass(w, 1000);
-  assert_true(leads(w, 0));
-  ew_suspend(w, 3600000);
-  assert_false(leads(w, 0));
-  ew_expect(&w->candidates[0], "leader(a) started ");
-  script_run(&w->vh.script);
-  ew_expect(&w->candidates[0], "stopped(-5044,led) ");
-}
-
-/* Nobody asks: the timer finds it when it comes, at most a retry period
- * later. */
-static void test_suspended_unasked(void **state) {
-  election_world *w = *state;
-  ew_begin(w, 0);
-  ew_pass(w, 1000);
-  ew_suspend(w, 3600000);
-  ew_pass(w, 1010);
-  ew_expect(&w->candidates[0], "leader(a) started stopped(-5044,led) ");
-}
-
-/* A short suspension costs nothing. */
-static void test_suspended_shortly(void **state) {
-  election_world *w = *state;
-  ew_begin(w, 0);
-  ew_pass(w, 1000);
-  ew_suspend(w, 9000);
-  assert_true(leads(w, 0));
-  ew_pass(w, 2000);
-  assert_true(leads(w, 0));
-  ew_expect(&w->candidates[0], "leader(a) started ");
-}
-
 /* --- Two candidates ------------------------------------------------------- */
 
 /* LE-08: both are told of the leader; the second follows the first. */
@@ -951,9 +912,6 @@ int main(void) {
       WORLD_TEST(test_deleted),
       WORLD_TEST(test_deleted_and_lost),
       WORLD_TEST(test_lost_answer),
-      WORLD_TEST(test_suspended_leader),
-      WORLD_TEST(test_suspended_unasked),
-      WORLD_TEST(test_suspended_shortly),
       WORLD_TEST(test_two_candidates),
       cmocka_unit_test(test_election_events),
       cmocka_unit_test(test_health),

@@ -112,6 +112,27 @@ static void test_release_of_many_conflicts(void **state) {
   w->before_answer = NULL;
 }
 
+/* LE-09: also in the release of a later run the first repetition comes at
+ * once. */
+static void test_each_release_repeats_at_once(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  for (int run = 0; run < 2; run++) {
+    ew_pass(w, 100);
+    w->asked[0] = '\0';
+    w->before_answer = refuse_each_put;
+    assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+    ew_pass(w, 0);
+    ew_expect_asked(w, "GET=200 PUT=409 GET=200 PUT=409 ");
+    w->before_answer = NULL;
+    ew_pass(w, 100);
+    ew_expect_asked(w, "GET=200 PUT=200 ");
+    if (run == 0) {
+      assert_int_equal(kin_leader_elector_start(w->candidates[0].elector), 0);
+    }
+  }
+}
+
 static void work_for_long(election_world *w, ew_candidate *candidate) {
   if (strstr(candidate->told, "stopped") != NULL) {
     w->then = NULL;
@@ -157,6 +178,25 @@ static void test_release_of_nothing(void **state) {
                                    : "GET=403 ");
     ew_finish(&w);
   }
+}
+
+/* LE-09: a run that held nothing has nothing to release, whatever the run before
+ * it held. */
+static void test_no_release_of_another_run(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_put_lease(w, OTHERS, "");
+  ew_pass(w, 2000);
+  ew_expect(&w->candidates[0],
+            "leader(a) started leader(x) stopped(-5060,led) ");
+  assert_int_equal(kin_leader_elector_start(w->candidates[0].elector), 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 100);
+  ew_expect_asked(w, "");
+  ew_expect(&w->candidates[0], "stopped(0) ");
 }
 
 /* LE-08, LE-09, TestReleaseOnCancellation_Leases: the close callback comes after
@@ -359,6 +399,18 @@ static void test_holder_is_lost_without_memory(void **state) {
   fail_alloc_sweep(lose_the_holder, 10);
 }
 
+/* LE-08: the message of an end is one line, whatever a holder is called. */
+static void test_holder_of_two_lines(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_put_lease(w, "{'holderIdentity':'x\\ny','leaseDurationSeconds':15}", "");
+  ew_pass(w, 2000);
+  const char *message = w->candidates[0].message;
+  assert_non_null(strstr(message, "the lease is held by x"));
+  assert_null(strchr(message, '\n'));
+}
+
 /* --- Runs ----------------------------------------------------------------- */
 
 static void start_again(election_world *w, ew_candidate *candidate) {
@@ -439,13 +491,32 @@ static void test_stop_before_the_begin(void **state) {
   ew_expect_asked(w, "");
 }
 
+static void stop(election_world *w, ew_candidate *candidate) {
+  (void)w;
+  assert_int_equal(kin_leader_elector_stop(candidate->elector), 0);
+}
+
+/* LE-08: a run that is stopped in on_new_leader, when it has the lease, does not
+ * tell that it leads. */
+static void test_stop_in_new_leader(void **state) {
+  election_world *w = *state;
+  w->then = stop;
+  w->at_call = 1;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  ew_expect(&w->candidates[0], "leader(a) stopped(0) leader() ");
+  w->then = NULL;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       RELEASE_TEST(test_release),
       RELEASE_TEST(test_release_conflict),
       RELEASE_TEST(test_release_of_many_conflicts),
+      RELEASE_TEST(test_each_release_repeats_at_once),
       RELEASE_TEST(test_release_behind_a_long_callback),
       cmocka_unit_test(test_release_of_nothing),
+      RELEASE_TEST(test_no_release_of_another_run),
       cmocka_unit_test(test_release_on_close),
       RELEASE_TEST(test_release_is_bounded),
       RELEASE_TEST(test_release_of_a_candidate),
@@ -454,9 +525,11 @@ int main(void) {
       cmocka_unit_test(test_election_client_closes),
       cmocka_unit_test(test_election_client_closes_behind_a_close),
       cmocka_unit_test(test_holder_is_lost_without_memory),
+      RELEASE_TEST(test_holder_of_two_lines),
       RELEASE_TEST(test_run_again),
       RELEASE_TEST(test_start_in_the_error_of_a_release),
       RELEASE_TEST(test_stop_before_the_begin),
+      RELEASE_TEST(test_stop_in_new_leader),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
