@@ -182,6 +182,27 @@ static void test_event_refresh(void **state) {
   end(&r);
 }
 
+/* An occurrence while a refresh is being written is not part of it. The
+ * end of the series writes it. */
+static void test_occurrence_during_a_refresh(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 10, 25));
+  assert_int_equal(record(&r, "Failed", ""), 0);
+  assert_int_equal(record(&r, "Failed", ""), 0);
+  answer(&r, expect(&r, "create 2"), KIN__EVENT_WRITTEN);
+  for (int i = 0; i < 6; i++) {
+    assert_int_equal(record(&r, "Failed", ""), 0);
+    pass(&r, 5 * MINUTE);
+  }
+  kin__event_entry *entry = expect(&r, "patch 8");
+  assert_int_equal(record(&r, "Failed", ""), 0);
+  answer(&r, entry, KIN__EVENT_WRITTEN);
+  pass(&r, 6 * MINUTE);
+  answer(&r, expect(&r, "patch 9"), KIN__EVENT_WRITTEN);
+  end(&r);
+}
+
 /* What makes another event, and what does not. */
 static void test_event_keys(void **state) {
   (void)state;
@@ -300,6 +321,22 @@ static void test_rejected_refresh_waits(void **state) {
   end(&r);
 }
 
+/* A count that the server rejected is written once more when the series is
+ * over. */
+static void test_rejected_count_at_the_end(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 10, 25));
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_REJECTED);
+  pass(&r, 6 * MINUTE);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_WRITTEN);
+  assert_int_equal(r.correlator.entries.count, 0);
+  end(&r);
+}
+
 static void test_event_rejected(void **state) {
   (void)state;
   rig r;
@@ -396,6 +433,26 @@ static void test_full_queue(void **state) {
   end(&r);
 }
 
+/* An event that rests does not enter a full queue, neither as a series
+ * nor at its end. It does as soon as there is room. */
+static void test_full_queue_of_another(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 1, 25));
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(&r, "Other", ""), 0);
+  assert_int_equal(record(&r, "A", ""), 0);
+  assert_int_equal(r.correlator.queued, 1);
+  pass(&r, 7 * MINUTE);
+  assert_int_equal(r.correlator.queued, 1);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  expect(&r, "");
+  pass(&r, MINUTE);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_WRITTEN);
+  end(&r);
+}
+
 /* The oldest event that rests makes room. */
 static void test_full_memory(void **state) {
   (void)state;
@@ -460,6 +517,26 @@ static void test_many_sources(void **state) {
   assert_int_equal(record(&r, "B", ""), KIN_EAGAIN);
   r.about.uid = KIN__LIT("0"); /* forgotten */
   assert_int_equal(record(&r, "B", ""), 0);
+  end(&r);
+}
+
+/* A source whose events are all dropped is seen, too: other sources do not push
+ * it out of the memory. */
+static void test_source_of_spam_stays(void **state) {
+  (void)state;
+  rig r;
+  char uid[16];
+  begin(&r, limits_of(8, 8, 1));
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  for (unsigned i = 0; i < KIN__EVENT_MAX_SOURCES; i++) {
+    snprintf(uid, sizeof uid, "%u", i);
+    r.about.uid = kin__cstr(uid);
+    assert_int_equal(record(&r, "A", ""), 0);
+    answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+    r.about.uid = KIN__LIT("u");
+    assert_int_equal(record(&r, "B", ""), KIN_EAGAIN);
+  }
   end(&r);
 }
 
@@ -553,19 +630,23 @@ int main(void) {
       cmocka_unit_test(test_series_of_two),
       cmocka_unit_test(test_series_in_flight),
       cmocka_unit_test(test_event_refresh),
+      cmocka_unit_test(test_occurrence_during_a_refresh),
       cmocka_unit_test(test_event_keys),
       cmocka_unit_test(test_key_borders),
       cmocka_unit_test(test_tries),
       cmocka_unit_test(test_tries_of_a_series),
       cmocka_unit_test(test_rejected_refresh_waits),
+      cmocka_unit_test(test_rejected_count_at_the_end),
       cmocka_unit_test(test_event_rejected),
       cmocka_unit_test(test_exists),
       cmocka_unit_test(test_exists_and_is_missing),
       cmocka_unit_test(test_spam_filter),
       cmocka_unit_test(test_spam_filter_without_memory),
       cmocka_unit_test(test_full_queue),
+      cmocka_unit_test(test_full_queue_of_another),
       cmocka_unit_test(test_full_memory),
       cmocka_unit_test(test_many_sources),
+      cmocka_unit_test(test_source_of_spam_stays),
       cmocka_unit_test(test_event_names),
       cmocka_unit_test(test_names_differ),
       cmocka_unit_test(test_utf8),
