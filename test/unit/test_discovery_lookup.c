@@ -235,6 +235,9 @@ static const row shared[] = {
     {"b.io", "v1", "fours", "twos", "Four", "-", "-"},
     {"b.io", "v1", "fives", "five", "Same", "-", "pods"},
     {"b.io", "v1", "sixes", "six", "Same", "-", "-"},
+    {"b.io", "v1", "sevens", "both", "Seven", "-", "-"},
+    {"b.io", "v1", "eights", "both", "Eight", "-", "-"},
+    {"b.io", "v1", "both", "nine", "Nine", "-", "-"},
     {"apps.b.io", "v1", "widgets", "widget", "Widget", "-", "-"},
     {"apps", "v2", "widgets", "widget", "Widget", "-", "-"},
 };
@@ -315,6 +318,7 @@ static void test_ambiguous(void **state) {
   /* A plural is never ambiguous. */
   expect(&table, "twos", 0, "twos.v1.b.io fours.v1.b.io");
   expect(&table, "fives", 0, "fives.v1.b.io");
+  expect(&table, "both", 0, "both.v1.b.io sevens.v1.b.io eights.v1.b.io");
   expect_category(&table, "pods", "fives.v1.b.io");
   expect(&table, "pods/x", 0, "pods.v1. pods.v1beta1.metrics.k8s.io");
   kin__api_table_finish(&table);
@@ -330,6 +334,24 @@ static void test_ambiguous_kind(void **state) {
   fill(&table, rows, 3);
   expect(&table, "Same", KIN_EAMBIGUOUS, "fives.v1.b.io sixes.v1.b.io");
   expect(&table, "same.c", 0, "sevens.v1.c.io");
+  kin__api_table_finish(&table);
+}
+
+/* As kubectl's shortcut expander before its mapper: a short name of a group that
+ * begins like the word's goes before a plural of such a group. And
+ * schema.ParseResourceArg: two dots are first read with a version. */
+static void test_order_of_readings(void **state) {
+  (void)state;
+  static const row rows[] = {{"abc.io", "v1", "xs", "x", "X", "-", "-"},
+                             {"abd.io", "v1", "ones", "one", "One", "xs", "-"},
+                             {"v1.g", "v2", "ys", "y", "Y", "-", "-"},
+                             {"g", "v1", "ys", "y", "Y", "-", "-"}};
+  kin__api_table table;
+  fill(&table, rows, sizeof rows / sizeof *rows);
+  expect(&table, "xs.ab", 0, "ones.v1.abd.io");
+  expect(&table, "xs.abc", 0, "xs.v1.abc.io");
+  expect(&table, "ys.v1.g", 0, "ys.v1.g");
+  expect(&table, "ys.v2.v1.g", 0, "ys.v2.v1.g");
   kin__api_table_finish(&table);
 }
 
@@ -566,6 +588,7 @@ int main(void) {
       cmocka_unit_test(test_short_names),
       cmocka_unit_test(test_ambiguous),
       cmocka_unit_test(test_ambiguous_kind),
+      cmocka_unit_test(test_order_of_readings),
       cmocka_unit_test(test_repeated),
       cmocka_unit_test(test_split),
       cmocka_unit_test(test_distance),
