@@ -290,13 +290,20 @@ static void test_many_causes(void **state) {
   qw_finish(&w);
 }
 
-/* RE-03. client-go TestDoRawRequestFailed: a 2xx may carry a failure; then the
+/* RE-02, RE-03. client-go TestDoRawRequestFailed: a 2xx may carry a failure; then the
  * Status's own code counts. */
 static void test_status_in_success(void **state) {
   (void)state;
   request_world w;
   qw_begin(&w, KIN_VERB_DELETE);
   qw_answer(&w, 200, QW_STATUS(404, "NotFound", ""));
+  qw_expect(&w, KIN_ENOENT, 404, KIN_REASON_NOT_FOUND);
+  qw_finish(&w);
+  /* A Status without a code has that of its reason, not the answer's. */
+  qw_begin(&w, KIN_VERB_DELETE);
+  qw_answer(&w, 200,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+            "\"status\":\"Failure\",\"reason\":\"NotFound\"}");
   qw_expect(&w, KIN_ENOENT, 404, KIN_REASON_NOT_FOUND);
   qw_finish(&w);
   qw_begin(&w, KIN_VERB_DELETE);

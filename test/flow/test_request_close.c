@@ -125,7 +125,7 @@ static void test_close_in_each_state(void **state) {
   }
 }
 
-/* A request that ends while it waits for its next try has no answer: that of the
+/* RR-08: a request that ends while it waits for its next try has no answer: that of the
  * last try is in the message only. */
 static void test_cancel_between_tries(void **state) {
   (void)state;
@@ -148,7 +148,21 @@ static void cancel_or_close(request_world *w) {
   }
 }
 
-/* The same when on_error ends the request, before the wait has begun. */
+/* RR-08: a try that is not answered has nothing of the try before it. */
+static void test_break_after_another_try(void **state) {
+  (void)state;
+  request_world w;
+  qw_begin(&w, KIN_VERB_UPDATE);
+  qw_put_off(&w, 503, 1, "{}");
+  qw_pass(&w, 1000);
+  qw_cut(&w, UV_ECONNREFUSED);
+  qw_expect(&w, UV_ECONNREFUSED, 0, KIN_REASON_NONE);
+  assert_string_equal(w.content_type, "");
+  assert_int_equal(w.body_length, 0);
+  qw_finish(&w);
+}
+
+/* RR-08: the same when on_error ends the request, before the wait has begun. */
 static void test_end_in_on_error(void **state) {
   (void)state;
   for (int how = 0; how < 2; how++) {
@@ -344,6 +358,7 @@ int main(void) {
       cmocka_unit_test(test_cancel_in_each_state),
       cmocka_unit_test(test_close_in_each_state),
       cmocka_unit_test(test_cancel_between_tries),
+      cmocka_unit_test(test_break_after_another_try),
       cmocka_unit_test(test_end_in_on_error),
       cmocka_unit_test(test_cancel_codes),
       cmocka_unit_test(test_start_on_a_closing_client),

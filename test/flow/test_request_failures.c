@@ -179,6 +179,16 @@ static void test_retries_without_on_error(void **state) {
   qw_finish(&w);
 }
 
+/* Of a path, as a HEAD and an OPTIONS are. */
+static void ask_for_path(request_world *w, kin_verb verb) {
+  w->spec.verb = verb;
+  w->spec.path = QW_PATH;
+  w->spec.plural = w->spec.namespace_ = w->spec.name = NULL;
+  w->spec.body = NULL;
+  w->spec.body_length = 0;
+  w->spec.on_error = NULL; /* the world's expects a namespace */
+}
+
 /* --- Broken connections --------------------------------------------------- */
 
 /* RR-02. client-go TestConnectionResetByPeerIsRetried: a GET is sent again a
@@ -204,6 +214,25 @@ static void test_broken_before_the_head(void **state) {
       assert_int_equal(w.error_class, KIN_CLASS_CONNECT);
       assert_int_equal(w.failures, 0);
     }
+    qw_finish(&w);
+  }
+}
+
+/* RR-02. The same for HEAD and OPTIONS, which change nothing either. */
+static void test_broken_before_the_head_of_a_path(void **state) {
+  (void)state;
+  static const kin_verb asked[] = {KIN_VERB_HEAD, KIN_VERB_OPTIONS};
+  for (int i = 0; i < 2; i++) {
+    request_world w;
+    qw_init(&w, 0);
+    ask_for_path(&w, asked[i]);
+    qw_start(&w);
+    qw_cut(&w, KIN_EEOF);
+    assert_int_equal(w.results, 0);
+    qw_pass(&w, 1000);
+    qw_answer(&w, 200, "");
+    qw_expect(&w, 0, 200, KIN_REASON_NONE);
+    assert_int_equal(w.retries, 1);
     qw_finish(&w);
   }
 }
@@ -402,6 +431,25 @@ static void test_unknown_encoding(void **state) {
   }
 }
 
+/* RE-03: it is no failure of a HEAD, whose answer has no body. */
+static void test_unknown_encoding_of_a_head(void **state) {
+  (void)state;
+  request_world w;
+  qw_init(&w, 0);
+  ask_for_path(&w, KIN_VERB_HEAD);
+  qw_start(&w);
+  kin__response_head head = {.status = 200,
+                             .retry_after_s = -1,
+                             .content_type = {"text/html", 9},
+                             .encoding = {"br", 2}};
+  script_request *sent = qw_open_try(&w);
+  assert_true(script_request_give_head(sent, &head));
+  script_request_end(sent);
+  qw_expect(&w, 0, 200, KIN_REASON_NONE);
+  assert_string_equal(w.content_type, "text/html");
+  qw_finish(&w);
+}
+
 /* An error whose body has such a coding is told by its status alone. A request
  * by HEAD has no body that could be dropped. */
 static void test_unknown_encoding_of_an_error(void **state) {
@@ -411,14 +459,11 @@ static void test_unknown_encoding_of_an_error(void **state) {
   for (int i = 0; i < 3; i++) {
     request_world w;
     qw_init(&w, 0);
-    w.spec.verb = asked[i];
-    if (asked[i] != KIN_VERB_UPDATE) {
-      w.spec.body = NULL;
-      w.spec.body_length = 0;
-    }
     if (asked[i] == KIN_VERB_HEAD) {
-      w.spec.path = QW_PATH;
-      w.spec.plural = w.spec.namespace_ = w.spec.name = NULL;
+      ask_for_path(&w, KIN_VERB_HEAD);
+    } else {
+      w.spec.verb = asked[i];
+      w.spec.body_length = asked[i] == KIN_VERB_UPDATE ? 2 : 0;
     }
     qw_start(&w);
     kin__response_head head = {.status = 502,
@@ -614,6 +659,7 @@ int main(void) {
       cmocka_unit_test(test_answers_of_the_program),
       cmocka_unit_test(test_retries_without_on_error),
       cmocka_unit_test(test_broken_before_the_head),
+      cmocka_unit_test(test_broken_before_the_head_of_a_path),
       cmocka_unit_test(test_final_failures),
       cmocka_unit_test(test_broken_body),
       cmocka_unit_test(test_size_of_bodies),
@@ -623,6 +669,7 @@ int main(void) {
       cmocka_unit_test(test_timeout_in_error_body),
       cmocka_unit_test(test_cut_error_body),
       cmocka_unit_test(test_unknown_encoding),
+      cmocka_unit_test(test_unknown_encoding_of_a_head),
       cmocka_unit_test(test_unknown_encoding_of_an_error),
       cmocka_unit_test(test_unknown_encoding_is_put_off),
       cmocka_unit_test(test_split_bodies),
