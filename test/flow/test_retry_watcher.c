@@ -581,7 +581,7 @@ static void test_retry_watcher_stopped_after_the_end(void **state) {
   }
 }
 
-/* A plain watch: whatever ends it is the end. */
+/* TW-03: a plain watch: whatever ends it is the end, also for its timer. */
 static void test_retry_watcher_without_retry(void **state) {
   (void)state;
   static const char *const expected[] = {
@@ -591,6 +591,7 @@ static void test_retry_watcher_without_retry(void **state) {
     retry_world w;
     rw_init(&w, "5", 0);
     w.options.without_retry = true;
+    w.options.timeout_s = 300;
     assert_int_equal(rw_try_open(&w), 0);
     if (i < 3) {
       rw_head(&w);
@@ -613,6 +614,7 @@ static void test_retry_watcher_without_retry(void **state) {
     rw_expect_none(&w);
     assert_int_equal(w.vh.script.request_count, 1);
     watch_log_expect(&w.log, expected[i]);
+    assert_true(kin__timers_next_ms(&w.vh.script.timers) == UINT64_MAX);
     rw_finish(&w);
   }
 }
