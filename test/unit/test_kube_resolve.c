@@ -93,6 +93,13 @@ static void test_data(void **state) {
 }
 
 /* client-go TestBasicAuthData, KC-05 */
+/* KC-05: a key is used with a certificate only. */
+static void test_key_without_a_certificate(void **state) {
+  (void)state;
+  expect(CONFIG(A, "client-key-data: YQ==, token: t"),
+         "server=https://a token=t" NAMES);
+}
+
 static void test_basic(void **state) {
   (void)state;
   expect(CONFIG(A, "username: myuser, password: mypass"),
@@ -778,6 +785,7 @@ int main(void) {
       TEST(test_current_context),
       TEST(test_every_field),
       TEST(test_data),
+      TEST(test_key_without_a_certificate),
       TEST(test_basic),
       TEST(test_disable_compression),
       TEST(test_proxy_urls),

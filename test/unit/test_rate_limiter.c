@@ -238,6 +238,25 @@ static void test_max_of(void **state) {
   assert_int_equal(kin_rate_limiter_requeues(parts[1], kin__cstr("two")), 2);
 }
 
+/* WQ-12: the most requeues of any part count, whichever part that is. */
+static void test_requeues_of_max_of(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    kin_rate_limiter *bucket; /* counts no keys */
+    assert_int_equal(
+        kin_rate_limiter_new_bucket(&bucket, &memory.allocator, 1000, 10), 0);
+    kin_rate_limiter *parts[2];
+    parts[i] = exponential(1, 1000);
+    parts[1 - i] = bucket;
+    assert_int_equal(
+        kin_rate_limiter_new_max_of(&limiter, &memory.allocator, parts, 2), 0);
+    EXPECT_WAITS("one", 1, 2);
+    assert_int_equal(requeues("one"), 2);
+    kin_rate_limiter_free(limiter);
+    limiter = NULL;
+  }
+}
+
 /* WQ-12. client-go TestWithMaxWaitRateLimiter. */
 static void test_max_wait(void **state) {
   (void)state;
@@ -493,6 +512,7 @@ int main(void) {
                                      TEST(test_full_table),
                                      TEST(test_fast_slow),
                                      TEST(test_max_of),
+                                     TEST(test_requeues_of_max_of),
                                      TEST(test_max_wait),
                                      TEST(test_bucket),
                                      TEST(test_bucket_waits_are_exact),
