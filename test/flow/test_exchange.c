@@ -198,6 +198,48 @@ static void test_exchange_parallel(void **state) {
   world_close(&w);
 }
 
+static uint64_t ended[3];
+static size_t end_count;
+
+static void note_end(fetch *f) {
+  if (f->ends > 0) {
+    ended[end_count++] = f->connection;
+  }
+}
+
+/* RR-07: a full pool drops the connection that has been idle longest; the one
+ * that was used last is used first. */
+static void test_exchange_full_pool(void **state) {
+  (void)state;
+  world w;
+  world_init(&w, &hello, 1, 0);
+  w.max_idle = 2;
+  assert_int_equal(world_open(&w), 0);
+  end_count = 0;
+  fetch fetches[3];
+  for (size_t i = 0; i < 3; i++) {
+    fetches[i] = (fetch){.world = &w, .hook = note_end};
+    assert_int_equal(fetch_start(&fetches[i], &w, "/x", false), 0);
+  }
+  for (size_t i = 0; i < 3; i++) {
+    fetch_until_end(&fetches[i]);
+    fetch_finish(&fetches[i]);
+  }
+  assert_int_equal(stats(&w)->open_connections, 2);
+  for (size_t i = 0; i < 2; i++) {
+    fetches[i] = (fetch){.world = &w};
+    assert_int_equal(fetch_start(&fetches[i], &w, "/x", false), 0);
+    world_run_tasks(&w);
+  }
+  for (size_t i = 0; i < 2; i++) {
+    fetch_until_end(&fetches[i]);
+    assert_int_equal(fetches[i].connection, ended[2 - i]);
+    fetch_finish(&fetches[i]);
+  }
+  assert_int_equal(w.server.accepted, 3);
+  world_close(&w);
+}
+
 static void test_exchange_no_pool(void **state) {
   (void)state;
   world w;
@@ -342,6 +384,30 @@ static void test_exchange_stale_connection(void **state) {
     check_stale(LOOP_CLOSE, is_sent);
     check_stale(LOOP_RESET, is_sent);
   }
+}
+
+/* RR-02: all connections of the pool may be stale, so the second attempt takes a
+ * new one. */
+static void test_exchange_stale_pool(void **state) {
+  (void)state;
+  static const loop_reply replies[] = {{.bytes = HELLO},
+                                       {.bytes = HELLO},
+                                       {.then = LOOP_CLOSE},
+                                       {.bytes = HELLO}};
+  world w;
+  world_setup(&w, replies, 4);
+  fetch a = {.world = &w};
+  fetch b = {.world = &w};
+  assert_int_equal(fetch_start(&a, &w, "/a", false), 0);
+  fetch_run(&b, &w, "/b");
+  fetch_until_end(&a);
+  fetch_finish(&a);
+  fetch_finish(&b);
+  assert_int_equal(stats(&w)->open_connections, 2);
+  fetch_hello(&w);
+  assert_int_equal(w.server.accepted, 3);
+  assert_int_equal(stats(&w)->open_connections, 2);
+  world_close(&w);
 }
 
 /* The fresh connection fails too: no third attempt. */
@@ -572,12 +638,14 @@ int main(void) {
       cmocka_unit_test(test_exchange_large_body),
       cmocka_unit_test(test_exchange_keep_alive),
       cmocka_unit_test(test_exchange_parallel),
+      cmocka_unit_test(test_exchange_full_pool),
       cmocka_unit_test(test_exchange_no_pool),
       cmocka_unit_test(test_exchange_idle_timeout),
       cmocka_unit_test(test_exchange_idle_closed_by_peer),
       cmocka_unit_test(test_exchange_idle_has_input),
       cmocka_unit_test(test_exchange_extra_bytes),
       cmocka_unit_test(test_exchange_stale_connection),
+      cmocka_unit_test(test_exchange_stale_pool),
       cmocka_unit_test(test_exchange_stale_only_once),
       cmocka_unit_test(test_exchange_socket_options),
       cmocka_unit_test(test_exchange_pause),
