@@ -215,8 +215,6 @@ static void test_exec_rejected(void **state) {
   exec_world_script(&w, EXEC_TOKEN("t0ken-2"));
   w.credentials.rejected(w.credentials.ctx, serial);
   exec_world_expect(&w, "Bearer t0ken-2", true);
-  w.credentials.rejected(w.credentials.ctx, serial); /* a late answer */
-  exec_world_expect(&w, "Bearer t0ken-2", false);
   /* A server that refuses everything does not make it run all the time. */
   for (int i = 0; i < 2; i++) {
     exec_world_reject(&w);
@@ -227,6 +225,10 @@ static void test_exec_rejected(void **state) {
     exec_world_expect(&w, "Bearer t0ken-2", true);
   }
   assert_int_equal(exec_world_runs(&w), 4);
+  /* A late answer about an earlier credential does not have it run. */
+  w.credentials.rejected(w.credentials.ctx, serial);
+  exec_world_advance(&w, 10000);
+  exec_world_expect(&w, "Bearer t0ken-2", false);
   exec_world_finish(&w);
 }
 
@@ -348,6 +350,30 @@ static void test_exec_backoff(void **state) {
 }
 
 /* The largest output that counts. */
+/* XP-05: a success ends the series of failures. The next failure is the first
+ * one again, and the answer counts even if it is expired from the start. */
+static void test_exec_success_ends_the_backoff(void **state) {
+  (void)state;
+  exec_world w;
+  exec_world_begin(&w, "exit 1\n");
+  exec_world_expect_failure(&w, "exit code 1", true);
+  exec_world_advance(&w, 1000);
+  exec_world_expect_failure(&w, "exit code 1", true);
+  exec_world_script(&w, EXEC_ANSWER("{\"token\":\"t0ken-1\","
+                                    "\"expirationTimestamp\":"
+                                    "\"2025-01-01T00:00:00Z\"}"));
+  exec_world_advance(&w, 2000);
+  exec_world_expect(&w, "Bearer t0ken-1", true);
+  exec_world_script(&w, "exit 1\n");
+  exec_world_advance(&w, 1000);
+  exec_world_expect_failure(&w, "exit code 1", true);
+  exec_world_advance(&w, 999);
+  exec_world_expect_failure(&w, "exit code 1", false);
+  exec_world_advance(&w, 1);
+  exec_world_expect_failure(&w, "exit code 1", true);
+  exec_world_finish(&w);
+}
+
 static void test_exec_output_limit(void **state) {
   (void)state;
   static const char answer[] =
@@ -681,22 +707,24 @@ static void test_exec_certificate(void **state) {
   assert_int_equal(found.pair_serial, 2);
   const kin__exec_stats *stats = kin__exec_plugin_get_stats(w.plugin);
   assert_in_range(stats->certificate_expires_s, now + 990, now + 1100);
+  exec_world_script(&w, EXEC_TOKEN("t0ken-3")); /* no certificate any more */
+  exec_world_reject(&w);
+  exec_world_advance(&w, 10000);
+  assert_int_equal(exec_world_ask(&w, &found, &has_waited), 0);
+  assert_string_equal(found.value, "Bearer t0ken-3");
+  assert_null(found.certificate);
+  assert_int_equal(found.pair_serial, 3);
+  assert_int_equal(stats->certificate_expires_s, 0);
   /* A key of another certificate: nothing changes. */
-  write_pair_answer(&w, "t0ken-3", pem, pki->client_key_pem);
+  exec_world_script(&w, "cat answer\n");
+  write_pair_answer(&w, "t0ken-4", pem, pki->client_key_pem);
   exec_world_reject(&w);
   exec_world_advance(&w, 10000);
   assert_int_equal(exec_world_ask(&w, &found, &has_waited), 0);
   assert_true(has_waited);
-  assert_string_equal(found.value, "Bearer t0ken-2");
+  assert_string_equal(found.value, "Bearer t0ken-3");
   assert_non_null(strstr(w.lines, "does not belong to the client certificate"));
   assert_int_equal(stats->unusable, 1);
-  exec_world_script(&w, EXEC_TOKEN("t0ken-4")); /* no certificate any more */
-  exec_world_advance(&w, 10000);
-  assert_int_equal(exec_world_ask(&w, &found, &has_waited), 0);
-  assert_string_equal(found.value, "Bearer t0ken-4");
-  assert_null(found.certificate);
-  assert_int_equal(found.pair_serial, 3);
-  assert_int_equal(stats->certificate_expires_s, 0);
   exec_world_finish(&w);
   free(pem);
   free(key);
@@ -716,6 +744,7 @@ int main(void) {
       cmocka_unit_test(test_exec_one_run_for_all),
       cmocka_unit_test(test_exec_fails),
       cmocka_unit_test(test_exec_backoff),
+      cmocka_unit_test(test_exec_success_ends_the_backoff),
       cmocka_unit_test(test_exec_output_limit),
       cmocka_unit_test(test_exec_missing),
       cmocka_unit_test(test_exec_not_executable),

@@ -420,6 +420,30 @@ static void test_tls_files_rotate_on_kept_connection(void **state) {
   }
 }
 
+/* AU-03: after a 401 a connection with a client certificate is not used again,
+ * also if the files have not changed. */
+static void test_tls_files_refused_pair(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {
+      {"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}};
+  tls_world t;
+  pair_files files;
+  pair made = make_pair(0);
+  open_with_pair(&t, &files, &made, replies, 2);
+  fetch f = {.world = &t.w};
+  fetch_run(&f, &t.w, "/x");
+  assert_int_equal(f.error.code, 0);
+  assert_int_equal(f.status, 401);
+  fetch_finish(&f);
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.accepted, 2);
+  }
+  tls_world_close(&t);
+  finish_pair(&made);
+}
+
 /* The connection does not become idle for too long meanwhile. */
 static void pass_a_check(tls_world *t) {
   for (int i = 0; i < 2; i++) {
@@ -524,6 +548,34 @@ static void test_tls_files_session_ends_with_authority(void **state) {
     pass_a_second(&t);
   }
   assert_string_equal(tls_world_try(&t), "");
+  tls_world_close(&t);
+  finish_authorities(&a);
+}
+
+/* AU-04: a session that an old connection gets late is not resumed either. */
+static void test_tls_files_late_session(void **state) {
+  (void)state;
+  authorities a = make_authorities();
+  tls_world t;
+  char path[128];
+  open_with_file(&t, &hello, 1, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  fetch f = {.world = &t.w};
+  assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+  const kin__transport_stats *stats = kin__transport_get_stats(t.w.transport);
+  WORLD_UNTIL(&t.w, stats->requests == 1);
+  kin__exchange_pause(f.exchange); /* the session stays in the socket */
+  WORLD_UNTIL(&t.w, t.server.requests == 1);
+  tls_write_file(path, a.second_pem);
+  pass_a_second(&t);
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  kin__exchange_resume(f.exchange);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  fetch_finish(&f);
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  assert_int_equal(t.server.resumed, 0);
   tls_world_close(&t);
   finish_authorities(&a);
 }
@@ -770,9 +822,11 @@ int main(void) {
       cmocka_unit_test(test_tls_files_unchanged),
       cmocka_unit_test(test_tls_files_change_and_open_connections),
       cmocka_unit_test(test_tls_files_rotate_on_kept_connection),
+      cmocka_unit_test(test_tls_files_refused_pair),
       cmocka_unit_test(test_tls_files_rewritten),
       cmocka_unit_test(test_tls_files_rotate_beside_watch),
       cmocka_unit_test(test_tls_files_session_ends_with_authority),
+      cmocka_unit_test(test_tls_files_late_session),
       cmocka_unit_test(test_tls_files_session_ends_with_file),
       cmocka_unit_test(test_tls_files_wait),
       cmocka_unit_test(test_tls_files_busy_pool),

@@ -130,6 +130,53 @@ static void test_tls_memory_fails(void **state) {
   assert_true(labs(atomic_load(&live) - before) < 1000);
 }
 
+/* A file's authority becomes another one while memory fails once. Returns how
+ * many allocations the next exchange needed. */
+static size_t change_authority(size_t fail, const char *other_pem) {
+  tls_world t;
+  char path[128];
+  tls_world_init(&t, &hello, 1, 0);
+  tls_world_path(&t, "ca.crt", path, sizeof path);
+  tls_write_file(path, tls_pki_get()->authority_pem);
+  t.tls.authority_data = NULL;
+  t.tls.authority_file = path;
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  assert_string_equal(tls_world_try(&t), "");
+  tls_write_file(path, other_pem);
+  world_advance(&t.w, 1000);
+  fail_at = fail;
+  atomic_store(&calls, 0);
+  atomic_store(&is_armed, true);
+  fetch f = {.world = &t.w};
+  fetch_run(&f, &t.w, "/x");
+  check_error(&f);
+  fetch_finish(&f);
+  atomic_store(&is_armed, false);
+  size_t count = atomic_load(&calls);
+  world_advance(&t.w, 1000);
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  tls_world_close(&t);
+  return count;
+}
+
+/* AU-04: a changed file that could not be read for want of memory is read again,
+ * although it does not change any more. */
+static void test_tls_memory_of_a_changed_file(void **state) {
+  (void)state;
+  tls_cert_options options = {.name = "Other CA",
+                              .is_authority = true,
+                              .from_s = -100,
+                              .until_s = 1000};
+  tls_cert other = tls_cert_make(&options);
+  char *pem = tls_cert_pem(&other);
+  size_t count = change_authority(0, pem);
+  for (size_t n = 1; n <= count; n += count / 30 + 1) {
+    (void)change_authority(n, pem);
+  }
+  free(pem);
+  tls_cert_finish(&other);
+}
+
 int main(void) {
   if (CRYPTO_set_mem_functions(take, resize, give) != 1) {
     puts("skipped: OpenSSL has allocated before main, as it does on s390x");
@@ -138,6 +185,7 @@ int main(void) {
   tls_server_hook = on_server;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tls_memory_fails),
+      cmocka_unit_test(test_tls_memory_of_a_changed_file),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tls_pki_finish();

@@ -322,6 +322,32 @@ static void test_token_flow_401_while_waiting(void **state) {
   plug_close(&plug);
 }
 
+/* AU-02: the token of a reading that begins after the rejection counts, also if
+ * it is the same and the reading before was overtaken by the rejection. */
+static void test_token_flow_401_before_a_reading(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, &hello, 1, "t0ken-1\n");
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  world_advance(&r.t.w, 50000);
+  pool_plug plug;
+  fetch f = {.world = &r.t.w};
+  start_behind_plug(&r, &plug, &f);
+  reject_token(&r);
+  plug_pull(&plug);
+  fetch_until_end(&f);
+  fetch_finish(&f);
+  /* The file is read once more, and has the same token. */
+  assert_int_equal(get(&r), 200);
+  assert_int_equal(unlink(r.path), 0);
+  assert_int_equal(get(&r), 200);
+  assert_sent(&r, "t0ken-1");
+  assert_false(tls_world_has_line(&r.t, "stays in use"));
+  rig_finish(&r);
+  plug_close(&plug);
+}
+
 /* A token that is given beside a file counts only until the file is read. */
 static void test_token_flow_busy_pool_beside_a_token(void **state) {
   (void)state;
@@ -489,6 +515,7 @@ int main(void) {
       cmocka_unit_test(test_token_flow_busy_pool),
       cmocka_unit_test(test_token_flow_busy_pool_after_401),
       cmocka_unit_test(test_token_flow_401_while_waiting),
+      cmocka_unit_test(test_token_flow_401_before_a_reading),
       cmocka_unit_test(test_token_flow_busy_pool_beside_a_token),
       cmocka_unit_test(test_token_flow_busy_pool_at_first),
       cmocka_unit_test(test_token_flow_401),
