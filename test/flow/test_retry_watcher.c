@@ -581,6 +581,31 @@ static void test_retry_watcher_stopped_after_the_end(void **state) {
   }
 }
 
+/* TW-05: but a failure that ended the watch stays its end, with its event, also
+ * if that waits. */
+static void test_retry_watcher_stopped_after_a_failure(void **state) {
+  (void)state;
+  for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+    retry_world w;
+    open_with_report(&w);
+    w.log.answer = KIN_STOP;
+    if (is_waiting) {
+      kin_retry_watcher_pause(w.watcher);
+    }
+    send_large(&w, LARGE("b"));
+    rw_send(&w, RW_FRAME("ERROR", RW_STATUS("410", "Expired")));
+    if (is_waiting) {
+      script_advance(&w.vh.script, 1000);
+      watch_log_expect(&w.log, "! ");
+      kin_retry_watcher_resume(w.watcher);
+      script_run(&w.vh.script);
+    }
+    watch_log_expect(&w.log, is_waiting ? "A:b@6 E:410/Expired end:EGONE "
+                                        : "A:b@6 E:410/Expired ! end:EGONE ");
+    rw_finish(&w);
+  }
+}
+
 /* TW-03: a plain watch: whatever ends it is the end, also for its timer. */
 static void test_retry_watcher_without_retry(void **state) {
   (void)state;
@@ -733,6 +758,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_waits_only_before_a_request),
       cmocka_unit_test(test_retry_watcher_reports_before_the_end),
       cmocka_unit_test(test_retry_watcher_stopped_after_the_end),
+      cmocka_unit_test(test_retry_watcher_stopped_after_a_failure),
       cmocka_unit_test(test_retry_watcher_without_retry),
       cmocka_unit_test(test_retry_watcher_not_granted),
       cmocka_unit_test(test_retry_watcher_cut_refusal),
