@@ -113,6 +113,18 @@ static void test_list_of_files(void **state) {
   kube_world_init(&world, 0);
 }
 
+/* KC-02: relative paths begin at the folder in which the program began. */
+static void test_files_of_the_first_folder(void **state) {
+  (void)state;
+  world.env.folder = "/w";
+  kube_world_set(&world, "KUBECONFIG", "none:k/config:/other");
+  kube_world_file(&world, "/w/k/config", CONFIG("env", "e"));
+  expect_loaded(NULL, "server=https://env token=e context=env cluster=env "
+                      "user=env");
+  expect_loaded("k/config", "server=https://env token=e context=env "
+                            "cluster=env user=env");
+}
+
 static void test_too_many_files(void **state) {
   (void)state;
   char list[8 * (KIN__KUBE_MAX_FILES + 1)] = "";
@@ -778,6 +790,7 @@ int main(void) {
       TEST(test_explicit_file_must_exist),
       TEST(test_order_of_sources),
       TEST(test_list_of_files),
+      TEST(test_files_of_the_first_folder),
       TEST(test_too_many_files),
       TEST(test_missing_files_are_skipped),
       TEST(test_all_files_are_missing),
