@@ -184,11 +184,11 @@ KIN_EXTERN int kin_discovery_refresh(kin_client *client);
 
 /** Sets an event callback for failures to ask the server for its resources that
  * are followed by another try. A server that answers 429 or 5xx with a
- * Retry-After is asked again until the 32 s are over; without this callback nobody is
- * told meanwhile. It is called, and may answer, as kin_request_spec.on_error,
- * for each request: /api and /apis are two. A client has one such callback, the
- * last that was set; `cb` NULL: none. A failure that no other try follows is
- * the result of the look-ups.
+ * Retry-After is asked again until the 32 s are over; without this callback
+ * nobody is told meanwhile. It is called, and may answer, as
+ * kin_request_spec.on_error, for each request: /api and /apis are two. A client
+ * has one such callback, the last that was set; `cb` NULL: none. A failure that
+ * no other try follows is the result of the look-ups.
  * Errors: KIN_ECLOSED, KIN_ENOMEM. */
 KIN_EXTERN int kin_discovery_on_error(kin_client *client,
                                       kin_request_error_cb cb, void *data);
