@@ -46,8 +46,8 @@ typedef struct kin__cell {
  * takes the same bounded time whatever else is free.
  *
  * (Populating all pages of a region at once costs two thirds of one fault for
- * each page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
- * Both were measured. So another thread touches the pages, see
+ * each page, in longer steps. Huge pages cost half, but one fault takes up to 5
+ * ms. Both were measured. So another thread touches the pages, see
  * kin__ready_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* Lets go of the slabs one by one. The thread that gives the last cell of a slab

@@ -5,7 +5,8 @@
 
 #define PAGE_BYTES 4096u
 
-/* Sizes above `above_bytes`, up to the next band's, are 1 << shift bytes apart. */
+/* Sizes above `above_bytes`, up to the next band's, are 1 << shift bytes
+ * apart. */
 typedef struct band {
   uint32_t above_bytes;
   uint16_t shift;

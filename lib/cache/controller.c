@@ -2,7 +2,6 @@
 #include "cache/controller.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include <kin/error.h>
 #include <kin/reflector_store.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/basic_source.h"
 
-#include <string.h>
-
 #include <kin/error.h>
 
 #include "base/alloc.h"

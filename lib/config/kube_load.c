@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/kube_load.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <kin/error.h>

@@ -23,9 +23,9 @@ int kin__kube_find_paths(kin__kube_paths *out, kin__vault *vault,
 
 /* Loads a configuration in kubectl's order: options->path, else $KUBECONFIG,
  * else ~/.kube/config; and if these configure nothing, or env->is_pod_only is
- * true, the environment of a pod. Blocks as long as env->read and env->probe do. `out` has been
- * initialised; after an error it must still be finished. problems->text says
- * what is wrong for every error but KIN_ENOMEM.
+ * true, the environment of a pod. Blocks as long as env->read and env->probe
+ * do. `out` has been initialised; after an error it must still be finished.
+ * problems->text says what is wrong for every error but KIN_ENOMEM.
  *
  * Errors: KIN_ENOENT (options->path does not exist; nothing is configured, and
  * this is no pod), KIN_EINVAL, KIN_ENOMEM. */

@@ -12,7 +12,6 @@
 #include "decode/cursor.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include <kin/error.h>
 

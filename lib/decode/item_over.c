@@ -5,7 +5,6 @@
 
 #include <kin/error.h>
 
-#include "base/alloc.h"
 #include "decode/key_only.h"
 #include "object/json.h"
 

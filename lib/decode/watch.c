@@ -6,8 +6,6 @@
  * end. In both cases the object is given when its frame ends. */
 #include "decode/watch.h"
 
-#include <string.h>
-
 #include <kin/error.h>
 
 #include "base/alloc.h"

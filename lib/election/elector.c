@@ -18,7 +18,6 @@
 #include "election/elector.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/first_size.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "election/lease.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include <kin/error.h>
 #include <kin/object_builder.h>
 
-#include "base/alloc.h"
 #include "base/str.h"
 #include "object/object.h"
 #include "object/text.h"

@@ -121,9 +121,9 @@ typedef struct kin__feed_owner {
   void (*apply)(kin_feed *feed);
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
-  /* A feed that only watches or only lists has stopped by itself, inside a call of its source or of
-   * its own; `failure` as for kin__listwatch_actions.ended. May note and
-   * schedule only. */
+  /* A feed that only watches or only lists has stopped by itself, inside a call
+   * of its source or of its own; `failure` as for kin__listwatch_actions.ended.
+   * May note and schedule only. */
   void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* A failure, and a new state, for the program. Called from a task. Both may
    * close the feed. */

@@ -17,9 +17,10 @@
  * object over a limit is kept as its key alone. An object that is no API object
  * is skipped.
  *
- * Each key, uid and version is reported and counted once, as far as told_states.h
- * can remember. The server cannot cause more than one error event in KIN__OBJECT_NOTICE_MS, and one before the end of a
- * feed: the event names the first object and the number of others. */
+ * Each key, uid and version is reported and counted once, as far as
+ * told_states.h can remember. The server cannot cause more than one error event
+ * in KIN__OBJECT_NOTICE_MS, and one before the end of a feed: the event names
+ * the first object and the number of others. */
 #define KIN__OBJECT_NOTICE_MS 1000u
 
 typedef struct kin__object_notice {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/apply.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "informer/compact.h"
 #include "informer/handle_deltas.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/compact_list.h"
 
-#include <assert.h>
 #include <stdalign.h>
 
 #include "base/alloc.h"

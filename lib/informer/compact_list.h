@@ -16,10 +16,10 @@ struct kin__batch;
  * is applied when all its batches are back. When all batches are on their way,
  * the loop's thread packs, too, so that plain objects are few.
  *
- * A batch has a reference to each of its objects; scope->packing counts those of
- * a scope. When it gets to 0, the scope's apply task is woken. The images are the packed
- * objects: another thread makes them, and only the loop's thread takes memory
- * from the slabs. */
+ * A batch has a reference to each of its objects; scope->packing counts those
+ * of a scope. When it gets to 0, the scope's apply task is woken. The images
+ * are the packed objects: another thread makes them, and only the loop's thread
+ * takes memory from the slabs. */
 #define KIN__BATCHES_MAX 4u
 #define KIN__BATCH_MAX_OBJECTS 64u
 #define KIN__BATCH_MAX_BYTES (192u << 10) /* of texts */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/metrics.h"
 
-#include <string.h>
-
 #include "base/first_size.h"
 #include "base/sized.h"
 #include "dispatch/listener.h"

@@ -2,18 +2,17 @@
 #include "listwatch/listwatch_core.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "listwatch/version.h"
 
 /* After so many watches in a row that end at once, about 10 s, their position
  * is not trusted any more. */
 #define EMPTY_WATCHES 5u
 
-/* Each input has one handler, here or in the file of its mode. Each handler leaves through one of the
- * `to_` functions (enter.c), which make the data of the new state. */
+/* Each input has one handler, here or in the file of its mode. Each handler
+ * leaves through one of the `to_` functions (enter.c), which make the data of the
+ * new state. */
 
 void kin__listwatch_init(kin__listwatch *listwatch,
                          const kin__listwatch_options *options,

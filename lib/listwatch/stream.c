@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <string.h>
-
 /* A list that comes as a watch (WatchList, WL rows). The server sends each
  * object as an event, marks the end with a bookmark, and goes on with changes
  * on the same response. The list is not older than any earlier state, costs the

@@ -14,10 +14,11 @@
  *
  *   dictionary | text, if inflated | length of the text | frame
  *
- * or what halves.h or binary.h keep in place of the frame, and uid, version and labels are among the strings. A
- * text that is asked for in place (kin__object_text) is inflated once and
- * belongs to the object. The informer drops it when nobody can read it any more
- * (kin__packed_drop_text). Otherwise it goes with the object. */
+ * or what halves.h or binary.h keep in place of the frame, and uid, version and
+ * labels are among the strings. A text that is asked for in place
+ * (kin__object_text) is inflated once and belongs to the object. The informer
+ * drops it when nobody can read it any more (kin__packed_drop_text). Otherwise
+ * it goes with the object. */
 
 /* Replaces a plain object of `memory` by a packed one. On any failure the
  * object stays as it is. Returns whether it was replaced. `before` is an earlier

@@ -39,8 +39,9 @@ kin_str kin__strip_prefix(kin_str name);
 
 /* Writes the text without its residents to `to`, which has room for all of it,
  * and may be the text. Name, prefix and namespace are looked for at the text's
- * beginning; the other strings lie in it. A string that is empty or not found stays.
- * Returns the length written, and the residents that were left out in *mask. */
+ * beginning; the other strings lie in it. A string that is empty or not found
+ * stays. Returns the length written, and the residents that were left out in
+ * *mask. */
 size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
                   unsigned *mask);
 

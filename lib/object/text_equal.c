@@ -2,7 +2,6 @@
 #include "object/text_equal.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "object/text.h"

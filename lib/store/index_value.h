@@ -32,8 +32,8 @@ typedef struct kin__index_source {
 #define KIN__INDEX_VALUE_MAX 65536u
 
 /* Copies the parts of `options` that it needs. Exactly one of `pointer` and
- * `cb` must be set. `has_labels`: the labels of objects are resident. Errors: KIN_EINVAL (both, neither or a malformed pointer),
- * KIN_ENOMEM. */
+ * `cb` must be set. `has_labels`: the labels of objects are resident. Errors:
+ * KIN_EINVAL (both, neither or a malformed pointer), KIN_ENOMEM. */
 int kin__index_source_init(kin__index_source *source,
                            const kin_allocator *allocator,
                            const kin_index_options *options, bool has_labels);

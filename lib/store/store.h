@@ -182,11 +182,12 @@ bool kin__store_index_slice(kin_store *store, const kin__sched *sched,
  * content waits for kin__store_clear_step. O(1); may be called again. */
 void kin__store_hide(kin_store *store);
 
-/* Hides the store, and frees up to `count` pieces: slots with their objects, then their segments,
- * then values and segments of the indices and segments of the map. Returns
- * whether work is left. After false a managed store has only its reference to
- * the memory, until kin__store_finish; others have nothing. After the first call
- * only this function, kin__store_finish and reading are allowed. */
+/* Hides the store, and frees up to `count` pieces: slots with their objects,
+ * then their segments, then values and segments of the indices and segments of
+ * the map. Returns whether work is left. After false a managed store has only
+ * its reference to the memory, until kin__store_finish; others have nothing.
+ * After the first call only this function, kin__store_finish and reading are
+ * allowed. */
 bool kin__store_clear_step(kin_store *store, uint32_t count);
 
 /* See kin_store_version_gauge. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 
 #include <kin/error.h>
 #include <kin/key.h>
 
-#include "base/alloc.h"
 #include "base/str.h"
 #include "object/object.h"
 #include "store/replacement.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/watch.h>
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/first_size.h"
 #include "base/log.h"

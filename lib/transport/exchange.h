@@ -85,13 +85,13 @@ typedef struct kin__request {
 } kin__request;
 
 /* Starts the exchange; copies everything in `request` but the body, its type
- * and the method. `callbacks` is static. If a reused connection turns out to be closed without a byte
- * of response, the request is sent again on a new connection, once, silently.
- * That is so for GET, HEAD and OPTIONS, which change nothing, and for every
- * method if the socket has taken no byte of the request. PUT and DELETE are not
- * sent again: the server may have carried out the first one, and would then
- * answer the second with a conflict or a 404. Go's HTTP client has the same
- * rules.
+ * and the method. `callbacks` is static. If a reused connection turns out to be
+ * closed without a byte of response, the request is sent again on a new
+ * connection, once, silently. That is so for GET, HEAD and OPTIONS, which
+ * change nothing, and for every method if the socket has taken no byte of the
+ * request. PUT and DELETE are not sent again: the server may have carried out
+ * the first one, and would then answer the second with a conflict or a 404.
+ * Go's HTTP client has the same rules.
  *
  * A failure to connect comes through on_end. Errors: KIN_ENOMEM, KIN_ECLOSED,
  * KIN_EINVAL (a method that is no word of capitals; a target without its first

@@ -2,7 +2,6 @@
 /* What a request needs before it can be sent: its text, a credential and, for a
  * new connection, certificates. Both may have to be read from files first. The
  * reader then puts the exchange back to QUEUED, and the exchange asks again. */
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/link.h"

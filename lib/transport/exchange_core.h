@@ -124,11 +124,12 @@ int kin__exchange_make_asking(kin__exchange *exchange,
 /* The data is no longer needed, or was never made. */
 void kin__exchange_end_asking(kin__exchange *exchange);
 
-/* Each makes its step towards a request, and returns whether the step is done. If
- * not, the exchange waits or has failed. Without a waiter it does not wait. To begin, it needs a credential,
- * whose certificate it then presents. The last one is for a connection of the
- * pool: without this look a client that always finds a kept connection would
- * never see that its certificates were replaced. */
+/* Each makes its step towards a request, and returns whether the step is
+ * done. If not, the exchange waits or has failed. Without a waiter it does
+ * not wait. To begin, it needs a credential, whose certificate it then
+ * presents. The last one is for a connection of the pool: without this look
+ * a client that always finds a kept connection would never see that its
+ * certificates were replaced. */
 bool kin__exchange_get_credential(kin__exchange *exchange, kin__waiter *waiter,
                                   kin__credential *credential);
 bool kin__exchange_use_credential(kin__exchange *exchange);

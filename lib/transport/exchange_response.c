@@ -6,7 +6,6 @@
  * the body do not count: chunk sizes, extensions, trailers, the head of a gzip
  * stream, TLS records without data. A server could send those for ever, and the
  * owner, which bounds slow bodies, would not be called. */
-#include <stdio.h>
 #include <string.h>
 
 #include "transport/exchange_core.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "transport/file.h"
 
-#include <string.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "base/alloc.h"
-
 static void on_tick_closed(uv_handle_t *handle) {
   uv_idle_t *idle = (uv_idle_t *)handle;
   kin__tick *tick = KIN__CONTAINER_OF(idle, kin__tick, handle);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "transport/pool.h"
 
-#include <assert.h>
-
 #include "base/link.h"
 
 static kin__conn *conn_of(kin__link *node) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "transport/tls_error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,6 @@
 #include "transport/conn.h"
 #include "transport/core.h"
 #include "transport/dial.h"
-#include "transport/inflate.h"
 #include "transport/request.h"
 
 static bool are_valid(const kin__transport_options *options) {

@@ -4,11 +4,8 @@
  * commas alone, so every function here expects any bytes. */
 #include "values/value.h"
 
-#include <string.h>
-
 #include "base/ascii.h"
 #include "base/base64.h"
-#include "base/timestamp.h"
 #include "object/json.h"
 #include "object/text.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "workqueue/work.h"
 
-#include <assert.h>
 #include <stddef.h>
 
 #include <kin/error.h>

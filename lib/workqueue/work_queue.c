@@ -7,7 +7,6 @@
 #include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/sized.h"
 #include "base/str.h"
 #include "toolkit/metrics_writer.h"
 #include "workqueue/rate_limiter.h"
