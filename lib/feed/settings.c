@@ -147,8 +147,9 @@ static int check_fields(const kin_informer_options *options,
   for (size_t i = 0; i < options->field_count; i++) {
     const char *field = options->fields[i];
     if (field == NULL || !kin__json_pointer_is_valid(field)) {
-      return refuse(log, "fields", field,
-                    "is no JSON Pointer, such as \"/spec/nodeName\"");
+      return refuse(
+          log, "fields", field,
+          "is no JSON Pointer of up to 64 tokens, such as \"/spec/nodeName\"");
     }
   }
   return 0;

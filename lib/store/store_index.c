@@ -115,8 +115,8 @@ static int refuse(const kin_index_options *options, const kin__log *log) {
              ? kin__log_problem(log, KIN_EINVAL,
                                 "pointer, cb: exactly one is required")
              : kin__log_problem(log, KIN_EINVAL,
-                                "pointer: \"%.80s\" is no JSON Pointer, such "
-                                "as \"/spec/nodeName\"",
+                                "pointer: \"%.80s\" is no JSON Pointer of up "
+                                "to 64 tokens, such as \"/spec/nodeName\"",
                                 options->pointer);
 }
 

@@ -374,8 +374,8 @@ static void test_of_open_informers(void **state) {
                  "pointer, cb: exactly one is required");
   xo.pointer = "spec";
   assert_problem(&w, kin_store_add_index(store, &xo),
-                 "pointer: \"spec\" is no JSON Pointer, such as "
-                 "\"/spec/nodeName\"");
+                 "pointer: \"spec\" is no JSON Pointer of up to 64 tokens, "
+                 "such as \"/spec/nodeName\"");
   xo.pointer = "/spec/nodeName";
   assert_int_equal(kin_store_add_index(store, &xo), 0);
   assert_string_equal(kin_client_problem(w.client), "");

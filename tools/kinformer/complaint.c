@@ -18,6 +18,7 @@ static const option_name names[] = {
     {"label_selector", "-l"},
     {"field_selector", "--field-selector"},
     {"fields", "--fields"},
+    {"pointer", "--index"},
     {"page_size", "--page-size"},
     {"plural", "RESOURCE"},
     {"group", "RESOURCE"},
