@@ -87,9 +87,9 @@ static void enter(kin__list_check *check, check_phase phase) {
 static void give_up(kin__list_check *check, const char *why) {
   const kin_feed *feed = check->of.feed;
   kin__log_write(env_of(check)->log, KIN_LOG_WARN,
-                 "%s %s: the list that came as a watch, at version %s, cannot "
-                 "be checked: %s",
-                 feed->resource->plural, feed->namespace_, check->version, why);
+                 KIN__FEED_PLACE "the list that came as a watch, at version "
+                                 "%s, cannot be checked: %s",
+                 KIN__FEED_PLACE_ARGS(feed), check->version, why);
   enter(check, CHECK_DROPPING);
 }
 
@@ -445,11 +445,12 @@ static bool tell_step(kin__list_check *check) {
   kin_feed *feed = check->of.feed;
   char message[sizeof check->names + 512];
   snprintf(message, sizeof message,
-           "%s %s: what came as a watch differs from the list at version %s: "
+           KIN__FEED_PLACE
+           "what came as a watch differs from the list at version %s: "
            "%" PRIu64 " of %" PRIu32 " cached objects are not listed so, "
            "%" PRIu64 " of %" PRIu64 " listed are not cached so%s%s",
-           feed->resource->plural, feed->namespace_, check->version,
-           count_missing(check), check->map.count, check->unlike, check->listed,
+           KIN__FEED_PLACE_ARGS(feed), check->version, count_missing(check),
+           check->map.count, check->unlike, check->listed,
            check->named > 0 ? ": " : "",
            check->named > 0 ? check->names + 2 : "");
   kin__log_write(env->log, KIN_LOG_ERROR, "%s", message);
@@ -546,8 +547,9 @@ void kin__list_check_begin(kin__list_check **made,
   kin__list_check *check = *made;
   if (check == NULL) {
     kin__log_write(env->log, KIN_LOG_WARN,
-                   "%s %s: no memory to check a list that came as a watch",
-                   feed->resource->plural, feed->namespace_);
+                   KIN__FEED_PLACE
+                   "no memory to check a list that came as a watch",
+                   KIN__FEED_PLACE_ARGS(feed));
     return;
   }
   interrupt(check);

@@ -391,9 +391,8 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input) {
                       &actions);
   if (kin__listwatch_state_of(&feed->listwatch) != before) {
     kin__log_write(
-        feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
-        feed->resource->plural, feed->namespace_,
-        kin__listwatch_state_name(before),
+        feed->env->log, KIN_LOG_DEBUG, KIN__FEED_PLACE "%s -> %s",
+        KIN__FEED_PLACE_ARGS(feed), kin__listwatch_state_name(before),
         kin__listwatch_state_name(kin__listwatch_state_of(&feed->listwatch)));
     kin__feed_mind_silence(feed);
   }

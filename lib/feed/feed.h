@@ -143,6 +143,12 @@ typedef struct kin__feed_owner {
   void (*verified)(kin_feed *feed, int code, const char *version);
 } kin__feed_owner;
 
+/* The begin of a line in the log: "pods: ", or "pods ns-1: ". */
+#define KIN__FEED_PLACE "%s%s%s: "
+#define KIN__FEED_PLACE_ARGS(feed)                                             \
+  (feed)->resource->plural, (feed)->namespace_[0] != '\0' ? " " : "",          \
+      (feed)->namespace_
+
 struct kin_feed {
   const kin__env *env;
   const kin__feed_owner *owner;

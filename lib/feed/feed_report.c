@@ -40,10 +40,10 @@ static void report(kin_feed *feed, const kin__failure *failure,
   feed->last_error_status = failure->status;
   kin__feed_notice_failure(feed, failure, retry_in_ms);
   kin__log_write(feed->env->log, KIN_LOG_WARN,
-                 "%s %s%s%s: %s; next attempt in %llu ms",
-                 feed->resource->plural, feed->namespace_,
-                 feed->namespace_[0] != '\0' ? ": " : "", failure->reason,
-                 failure->message, (unsigned long long)retry_in_ms);
+                 KIN__FEED_PLACE "%s%s%s; next attempt in %llu ms",
+                 KIN__FEED_PLACE_ARGS(feed), failure->reason,
+                 failure->reason[0] != '\0' ? ": " : "", failure->message,
+                 (unsigned long long)retry_in_ms);
 }
 
 /* `why` is the text; NULL: that of the code. */
@@ -117,9 +117,10 @@ void kin__feed_report_silence(const kin_feed *feed,
       [KIN__STREAM_ENDLESS] =
           "its end has not come, and the last new object came"};
   kin__log_write(feed->env->log, KIN_LOG_WARN,
-                 "%s %s: list as a watch: %s %" PRIu64 " ms%s; listing instead",
-                 feed->resource->plural, feed->namespace_,
-                 what[actions->gave_up_stream], actions->silent_ms,
+                 KIN__FEED_PLACE "list as a watch: %s %" PRIu64
+                                 " ms%s; listing instead",
+                 KIN__FEED_PLACE_ARGS(feed), what[actions->gave_up_stream],
+                 actions->silent_ms,
                  actions->gave_up_stream != KIN__STREAM_SILENT ? " ago" : "");
 }
 
@@ -128,19 +129,20 @@ void kin__feed_report_silence(const kin_feed *feed,
 void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
   kin__feed_count(feed, KIN__FEED_LIST_WAIT_US, waited_ms * 1000);
   if (waited_ms > QUIET_WAIT_MS) {
-    kin__log_write(
-        feed->env->log, waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
-        "%s %s: waited %" PRIu64 " ms for its turn to list (max_lists)",
-        feed->resource->plural, feed->namespace_, waited_ms);
+    kin__log_write(feed->env->log,
+                   waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
+                   KIN__FEED_PLACE "waited %" PRIu64
+                                   " ms for its turn to list (max_lists)",
+                   KIN__FEED_PLACE_ARGS(feed), waited_ms);
   }
 }
 
 static void log_incomplete(const kin_feed *feed, uint64_t after_ms,
                            const char *which, const char *then) {
   kin__log_write(feed->env->log, KIN_LOG_WARN,
-                 "%s %s: a list is not complete after %" PRIu64
-                 " ms%s, %zu objects so far%s",
-                 feed->resource->plural, feed->namespace_, after_ms, which,
+                 KIN__FEED_PLACE "a list is not complete after %" PRIu64
+                                 " ms%s, %zu objects so far%s",
+                 KIN__FEED_PLACE_ARGS(feed), after_ms, which,
                  kin__stage_count(&feed->stage), then);
 }
 
@@ -208,9 +210,10 @@ void kin__feed_list_applied(kin_feed *feed) {
   }
   kin__log_write(
       feed->env->log, KIN_LOG_WARN,
-      "%s %s: a list took %" PRIu64 " ms: %" PRIu64 " until its turn, %" PRIu64
+      KIN__FEED_PLACE
+      "a list took %" PRIu64 " ms: %" PRIu64 " until its turn, %" PRIu64
       " for %zu objects %s, %" PRIu64 " until they were applied",
-      feed->resource->plural, feed->namespace_, now_ms - list->wanted_ms,
+      KIN__FEED_PLACE_ARGS(feed), now_ms - list->wanted_ms,
       list->asked_ms - list->wanted_ms, list->complete_ms - list->asked_ms,
       list->objects, how, now_ms - list->complete_ms);
 }

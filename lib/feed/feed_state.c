@@ -97,9 +97,9 @@ void kin__feed_update_state(kin_feed *feed) {
   feed->state = compute_state(feed);
   if (feed->state != from && !feed->is_closed) {
     kin__notice_state(feed, from, feed->state);
-    kin__log_write(feed->env->log, KIN_LOG_INFO, "%s %s: %s -> %s",
-                   feed->resource->plural, feed->namespace_,
-                   kin_state_name(from), kin_state_name(feed->state));
+    kin__log_write(feed->env->log, KIN_LOG_INFO, KIN__FEED_PLACE "%s -> %s",
+                   KIN__FEED_PLACE_ARGS(feed), kin_state_name(from),
+                   kin_state_name(feed->state));
   }
 }
 

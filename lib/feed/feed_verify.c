@@ -104,8 +104,8 @@ static void on_silence(kin__timer *timer) {
     return;
   }
   kin__log_write(feed->env->log, KIN_LOG_WARN,
-                 "%s %s: the watch has said nothing for %llu ms",
-                 feed->resource->plural, feed->namespace_,
+                 KIN__FEED_PLACE "the watch has said nothing for %llu ms",
+                 KIN__FEED_PLACE_ARGS(feed),
                  (unsigned long long)(now_ms - since_ms));
   feed->is_silent = true; /* until the watch is verified, or a list applied */
   verify(feed, "", true);

@@ -317,7 +317,7 @@ static void test_trickling_list(void **state) {
     assert_int_equal(trickle(&f, 1000), 10 * MINUTE_MS);
     assert_int_equal(f.warnings, round);
     assert_string_equal(
-        f.last, "pods : a list is not complete after 60000 ms, 0 objects so "
+        f.last, "pods: a list is not complete after 60000 ms, 0 objects so "
                 "far");
     assert_int_equal(iw_status(&f.w, "").state, KIN_STATE_SYNCING);
     script_advance(&f.w.script, f.w.last_retry_in_ms);

@@ -131,7 +131,7 @@ typedef struct comparison {
 } comparison;
 
 #define DIFFERS                                                                \
-  "pods : what came as a watch differs from the list at version 9: "
+  "pods: what came as a watch differs from the list at version 9: "
 
 /* TestDataConsistencyChecker: WL-12. */
 static void test_consistency_compares(void **state) {

@@ -68,7 +68,7 @@ static void test_pages(void **state) {
   pass(&f, 6001);
   hand_source_item(&f.source, "c@3");
   hand_source_list_end(&f.source, "5", "");
-  assert_logged(&f, "W pods : a list took 10001 ms: 0 until its turn, 10001 "
+  assert_logged(&f, "W pods: a list took 10001 ms: 0 until its turn, 10001 "
                     "for 3 objects in 2 pages, 0 until they were applied\n");
   assert_int_equal(slow_lists(&f), 1);
   vh_finish(&f.vh);

@@ -412,7 +412,7 @@ static void test_failures_without_a_handler(void **state) {
   assert_int_equal(kin_informer_start(informer), 0);
   script_run(&vh.script);
   script_respond(&vh.script, "/pods", 403, "not you");
-  assert_non_null(strstr(vh.text, "W pods Forbidden: "));
+  assert_non_null(strstr(vh.text, "W pods: Forbidden: "));
   const char *told = strstr(vh.text, ": not you; next attempt in ");
   assert_non_null(told);
   assert_ptr_equal(strchr(told, '\n') + 1, vh.text + strlen(vh.text));
