@@ -74,17 +74,6 @@ static void open_compact(iw_world *w, int objects) {
   assert_int_equal(iw_open(w, &options), 0);
 }
 
-static int count_packed(const iw_world *w) {
-  int count = 0;
-  kin_cursor cursor = {0};
-  const kin_object *object;
-  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
-         NULL) {
-    count += kin__object_is_packed(object);
-  }
-  return count;
-}
-
 /* None is left where it was decoded. */
 static void expect_all_in_the_informers_memory(const iw_world *w) {
   kin_cursor cursor = {0};
@@ -116,10 +105,10 @@ static void test_objects_are_packed(void **state) {
   open_compact(&w, OBJECTS);
   mini_pass(&w.server, 1000);
   iw_assert_truth(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   expect_all_in_the_informers_memory(&w);
   put_all(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   expect_all_in_the_informers_memory(&w);
   iw_assert_truth(&w);
   kin_informer_metrics m = iw_metrics(&w);
@@ -155,20 +144,20 @@ static void test_dictionary_is_made_elsewhere(void **state) {
   mini_pass(&w.server, 1000);
   assert_int_equal(pool.started, 1); /* the first was refused */
   put_all(&w);
-  assert_int_equal(count_packed(&w), 0);
+  assert_int_equal(iw_count_packed(&w), 0);
   assert_int_equal(pool.started, 1);
   kin_store *store = kin_informer_store(w.informer);
   kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
   pool_run(&pool);
   script_run(&w.script);
-  assert_int_equal(count_packed(&w), OBJECTS - 1);
+  assert_int_equal(iw_count_packed(&w), OBJECTS - 1);
   assert_ptr_equal(kin_store_get_key(store, "even/p2"), held);
   assert_int_equal(kin_store_bytes(store), sum_of_bytes(&w));
   assert_int_equal(iw_metrics(&w).packed_objects, OBJECTS - 1);
   kin_object_unref(held);
   iw_assert_truth(&w);
   put_all(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   iw_assert_truth(&w);
   iw_finish(&w);
 }
@@ -191,12 +180,12 @@ static void test_dictionary_comes_while_listing(void **state) {
   mini_pass(&w.server, 1000);
   pool_run(&pool);
   script_run(&w.script);
-  assert_int_equal(count_packed(&w), 0);
+  assert_int_equal(iw_count_packed(&w), 0);
   w.script.env.start_work = NULL;
   w.server.withholds = NULL;
   mini_pass(&w.server, 1000);
   assert_true(kin_informer_has_synced(w.informer));
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   assert_int_equal(kin_store_bytes(kin_informer_store(w.informer)),
                    sum_of_bytes(&w));
   iw_assert_truth(&w);
@@ -221,7 +210,7 @@ static void test_close_while_packed_late(void **state) {
       (void)kin__sched_run(&w.script.sched, 0);
     }
     if (steps == OBJECTS / 2) {
-      assert_in_range(count_packed(&w), 1, OBJECTS - 1);
+      assert_in_range(iw_count_packed(&w), 1, OBJECTS - 1);
     }
     iw_finish(&w);
   }
@@ -353,7 +342,7 @@ static void test_change_filters_need_no_texts(void **state) {
   put_all(&w);
   kin__inflated_free(packing, most);
   assert_int_equal(updates, 0);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   iw_finish(&w);
 }
 
@@ -374,7 +363,7 @@ static void test_transformed_objects_are_packed(void **state) {
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 1000);
   put_all(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   kin_cursor cursor = {0};
   const kin_object *object;
   while ((object = kin_store_next(kin_informer_store(w.informer), &cursor)) !=
@@ -445,7 +434,7 @@ static void test_sealed_objects_are_plain(void **state) {
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 1000);
   put_all(&w);
-  assert_int_equal(count_packed(&w), 0);
+  assert_int_equal(iw_count_packed(&w), 0);
   iw_assert_truth(&w);
   iw_finish(&w);
 }
@@ -542,7 +531,7 @@ static void test_dictionary_is_renewed(void **state) {
   assert_true(dictionaries[2] > dictionaries[1]);
   kin_store *store = kin_informer_store(w.informer);
   assert_int_equal(kin_store_count(store), SHAPES * 50 + NOISE);
-  assert_int_equal(count_packed(&w), SHAPES * 50);
+  assert_int_equal(iw_count_packed(&w), SHAPES * 50);
   kin_cursor cursor = {0};
   const kin_object *object;
   while ((object = kin_store_next(store, &cursor)) != NULL) {
@@ -568,7 +557,7 @@ static void test_packed_objects_move(void **state) {
     tell(&w, i, 1000 + i, 0);
   }
   kin_store *store = kin_informer_store(w.informer);
-  assert_true(count_packed(&w) > MANY - 100);
+  assert_true(iw_count_packed(&w) > MANY - 100);
   size_t full = w.script.memory->arena->bytes;
   assert_true(full / 2 > (size_t)2 << 20); /* less is not moved */
   const kin_object *held =
@@ -629,7 +618,7 @@ static void test_bodies_are_dropped(void **state) {
   }
   kin_store *store = kin_informer_store(w.informer);
   assert_int_equal(kin_store_count(store), FEW);
-  assert_int_equal(count_packed(&w), FEW);
+  assert_int_equal(iw_count_packed(&w), FEW);
   assert_int_equal(iw_metrics(&w).dropped_bodies, 0);
   for (int i = FEW; i < MANY && iw_metrics(&w).dropped_bodies == 0; i++) {
     tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
@@ -672,7 +661,7 @@ static void test_dictionary_ends_a_pause(void **state) {
     w.script.env.start_work = NULL;
     mini_pass(&w.server, 1);
     assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_WHOLE);
-    assert_int_equal(count_packed(&w), OBJECTS);
+    assert_int_equal(iw_count_packed(&w), OBJECTS);
     iw_assert_truth(&w);
     assert_int_equal(iw_metrics(&w).bounded_bytes, sum_of_bytes(&w));
     iw_finish(&w);
@@ -752,17 +741,7 @@ static int run_story(iw_world *w) {
 }
 
 static bool run_without_memory(size_t n) {
-  iw_world w;
-  iw_init(&w, n);
-  int err = run_story(&w);
-  bool has_failed = fail_alloc_has_failed(&w.memory);
-  if (err != 0) {
-    assert_int_equal(err, KIN_ENOMEM);
-  } else {
-    iw_assert_truth(&w);
-  }
-  iw_finish(&w);
-  return has_failed;
+  return iw_run_without_memory(run_story, n);
 }
 
 static void test_sweep_allocations(void **state) {

@@ -18,6 +18,7 @@
 #include "informer/scope.h"
 #include "object/packed.h"
 #include "support/check_world.h"
+#include "support/idle_callbacks.h"
 
 #define OBJECTS 20 /* five batches of four: one more than there are */
 #define WORKS_MAX 16
@@ -47,17 +48,6 @@ static void pool_run(hand_pool *pool) {
     work->run(work);
     work->done(work);
   }
-}
-
-static int count_packed(const iw_world *w) {
-  int count = 0;
-  kin_cursor cursor = {0};
-  const kin_object *object;
-  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
-         NULL) {
-    count += kin__object_is_packed(object);
-  }
-  return count;
 }
 
 static void init_world(iw_world *w, hand_pool *pool) {
@@ -120,7 +110,7 @@ static void test_list_waits_for_its_batches(void **state) {
     pool_run(&pool);
     mini_pass(&w.server, 1000);
     iw_assert_truth(&w);
-    assert_int_equal(count_packed(&w), OBJECTS);
+    assert_int_equal(iw_count_packed(&w), OBJECTS);
     assert_int_equal(packed_objects(&w), before + OBJECTS);
   }
   iw_finish(&w);
@@ -135,7 +125,7 @@ static void test_refused_batches(void **state) {
   pool.refuses = true;
   relist(&w);
   iw_assert_truth(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   iw_finish(&w);
 }
 
@@ -148,7 +138,7 @@ static void test_no_helper(void **state) {
   relist(&w);
   assert_int_equal(pool.count, 0);
   iw_assert_truth(&w);
-  assert_int_equal(count_packed(&w), OBJECTS);
+  assert_int_equal(iw_count_packed(&w), OBJECTS);
   iw_finish(&w);
 }
 
@@ -208,7 +198,7 @@ static void test_dropped_list(void **state) {
     pool_run(&pool);
     mini_pass(&w.server, 1000);
     iw_assert_truth(&w);
-    assert_int_equal(count_packed(&w), OBJECTS);
+    assert_int_equal(iw_count_packed(&w), OBJECTS);
   }
   iw_finish(&w);
 }
@@ -377,13 +367,6 @@ static void test_memory_runs_out(void **state) {
 
 /* --- The check of lists --------------------------------------------------- */
 
-static int keep_all(const kin_object *in, kin_object_builder *out, void *data) {
-  (void)in;
-  (void)out;
-  (void)data;
-  return 0;
-}
-
 static void stream_objects(check_world *c, int first_version, const char *end) {
   (void)script_expect(&c->w.script, "sendInitialEvents");
   script_head(&c->w.script, "sendInitialEvents", 200);
@@ -409,14 +392,14 @@ static void test_check_needs_no_texts(void **state) {
   c.w.script.env.compact_samples = 4;
   c.w.script.env.check_watch_lists = false;
   c.options.compact = KIN_COMPACT_FAST;
-  c.options.transform = keep_all;
+  c.options.transform = change_nothing;
   assert_int_equal(iw_open(&c.w, &c.options), 0);
   for (int version = 10; version <= 50; version += 40) {
     stream_objects(&c, version, version == 10 ? CK_END("30") : CK_END("70"));
     script_expire(&c.w.script, "sendInitialEvents");
     script_advance(&c.w.script, 60000);
   }
-  assert_int_equal(count_packed(&c.w), OBJECTS);
+  assert_int_equal(iw_count_packed(&c.w), OBJECTS);
   const kin_object *object =
       kin_store_get_key(kin_informer_store(c.w.informer), "ns/p0");
   kin__packing *packing = kin__dictionary_packing(
@@ -426,7 +409,7 @@ static void test_check_needs_no_texts(void **state) {
   c.w.script.env.check_watch_lists = true;
   stream_objects(&c, 50, CK_END("71"));
   assert_true(ck_is_asked(&c));
-  assert_int_equal(count_packed(&c.w), OBJECTS);
+  assert_int_equal(iw_count_packed(&c.w), OBJECTS);
   kin__inflated_free(packing, most);
   iw_finish(&c.w);
 }

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "support/controller_world.h"
+#include "support/idle_callbacks.h"
 #include "support/objects.h"
 #include "cache/controller.h"
 
@@ -824,14 +825,6 @@ static void test_controller_callbacks_time(void **state) {
 }
 
 /* --- Input ---------------------------------------------------------------- */
-
-static int change_nothing(const kin_object *in, kin_object_builder *out,
-                          void *data) {
-  (void)in;
-  (void)out;
-  (void)data;
-  return 0;
-}
 
 /* CO-01: options that contradict each other, and what comes out of turn. */
 static void test_controller_bad_options(void **state) {

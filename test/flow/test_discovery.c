@@ -742,46 +742,29 @@ static void test_find_closed_in_each_state(void **state) {
   }
 }
 
-typedef struct step_counter {
-  find_world *world;
-  int steps;
-  int close_at;
-} step_counter;
-
-static void on_step(void *ctx, bool is_before) {
-  step_counter *counter = ctx;
-  if (!is_before && ++counter->steps == counter->close_at) {
-    vh_close(&counter->world->vh);
-  }
+static void load_in_both_forms(find_world *w) {
+  assert_int_equal(find_world_try_find(w, "deployments"), 0);
+  script_run(&w->vh.script);
+  find_world_respond_if_open(w, API, 200, CORE);
+  find_world_respond_if_open(w, APIS, 200, GROUPS);
+  find_world_respond_if_open(w, "/apis/apps/v1?", 200,
+                             RESOURCES("deployments", "X"));
+  find_world_respond_if_open(w, "/apis/apps/v1beta1?", 200,
+                             RESOURCES("xs", "X"));
+  find_world_respond_if_open(w, "/apis/metrics.k8s.io/v1?", 200,
+                             RESOURCES("ys", "Y"));
+  script_run(&w->vh.script);
 }
 
-/* Answers in both forms are read in steps of one piece. Closes the client after
- * the n-th step. Returns whether there was one. */
+/* Answers in both forms are read in steps of one piece. */
 static bool close_after_step(int n) {
   find_world w;
-  find_world_init(&w, 0);
-  step_counter counter = {.world = &w, .close_at = n};
-  w.vh.script.sched.max_pieces = 1;
-  w.vh.script.on_step = on_step;
-  w.vh.script.on_step_ctx = &counter;
-  assert_int_equal(find_world_try_find(&w, "deployments"), 0);
-  script_run(&w.vh.script);
-  find_world_respond_if_open(&w, API, 200, CORE);
-  find_world_respond_if_open(&w, APIS, 200, GROUPS);
-  find_world_respond_if_open(&w, "/apis/apps/v1?", 200,
-                             RESOURCES("deployments", "X"));
-  find_world_respond_if_open(&w, "/apis/apps/v1beta1?", 200,
-                             RESOURCES("xs", "X"));
-  find_world_respond_if_open(&w, "/apis/metrics.k8s.io/v1?", 200,
-                             RESOURCES("ys", "Y"));
-  script_run(&w.vh.script);
+  bool is_closed = find_world_close_after_step(&w, n, load_in_both_forms);
   assert_int_equal(w.ended, 1);
-  bool is_closed = counter.steps >= n;
   /* The last steps are those after the result. */
   assert_true(w.code == 0 || w.code == KIN_ECLOSED);
   assert_true(is_closed || w.code == 0);
   assert_true(!is_closed || n > 40 || w.code == KIN_ECLOSED);
-  w.vh.script.on_step = NULL;
   find_world_finish(&w);
   return is_closed;
 }

@@ -294,32 +294,11 @@ static void test_parts_without_memory(void **state) {
   fail_alloc_sweep(story, 50);
 }
 
-typedef struct step_counter {
-  find_world *world;
-  int steps;
-  int close_at;
-} step_counter;
-
-static void on_step(void *ctx, bool is_before) {
-  step_counter *counter = ctx;
-  if (!is_before && ++counter->steps == counter->close_at) {
-    vh_close(&counter->world->vh);
-  }
-}
-
-/* Steps are of one piece. Closes the client after the n-th step. Returns
- * whether there was one. */
 static bool close_after_step(int n) {
   find_world w;
-  find_world_init(&w, 0);
-  step_counter counter = {.world = &w, .close_at = n};
-  w.vh.script.sched.max_pieces = 1;
-  w.vh.script.on_step = on_step;
-  w.vh.script.on_step_ctx = &counter;
-  load_in_parts(&w);
-  w.vh.script.on_step = NULL;
+  bool is_closed = find_world_close_after_step(&w, n, load_in_parts);
   find_world_finish(&w);
-  return counter.steps >= n;
+  return is_closed;
 }
 
 static void test_parts_closed_after_each_step(void **state) {

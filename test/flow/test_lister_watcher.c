@@ -144,8 +144,9 @@ static void test_error_events(void **state) {
  * beside a reason of the program's own. */
 static void test_expired_by_code(void **state) {
   (void)state;
-  static const char *const reasons[] = {"", "TooOldResourceVersion"};
-  for (size_t i = 0; i < 2; i++) {
+  static const char *const reasons[] = {"", "TooOldResourceVersion",
+                                        "Conflict"};
+  for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
     source_rig f;
     source_rig_open_watching(&f);
     kin_feed_error error = KIN_FEED_ERROR_INIT;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "support/idle_callbacks.h"
 #include "support/pager_world.h"
 
 #define PAGE(version, token, items)                                            \
@@ -25,14 +26,6 @@
 
 static void nothing(void *data) {
   (void)data;
-}
-
-static int no_change(const kin_object *in, kin_object_builder *out,
-                     void *data) {
-  (void)in;
-  (void)out;
-  (void)data;
-  return 0;
 }
 
 /* A pager refuses options that have no meaning for one list. */
@@ -55,7 +48,7 @@ static void test_pager_options_without_meaning(void **state) {
       w.resource.clear_when_absent = true;
       break;
     case 4:
-      w.resource.transform = no_change;
+      w.resource.transform = change_nothing;
       break;
     case 5:
       w.resource.on_closed = nothing;

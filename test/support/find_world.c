@@ -14,6 +14,31 @@ void find_world_init(find_world *w, size_t fail_at) {
   vh_init(&w->vh, fail_at);
 }
 
+typedef struct step_counter {
+  find_world *world;
+  int steps;
+  int close_at;
+} step_counter;
+
+static void on_step(void *ctx, bool is_before) {
+  step_counter *counter = ctx;
+  if (!is_before && ++counter->steps == counter->close_at) {
+    vh_close(&counter->world->vh);
+  }
+}
+
+bool find_world_close_after_step(find_world *w, int n,
+                                 void (*story)(find_world *w)) {
+  step_counter counter = {.world = w, .close_at = n};
+  find_world_init(w, 0);
+  w->vh.script.sched.max_pieces = 1;
+  w->vh.script.on_step = on_step;
+  w->vh.script.on_step_ctx = &counter;
+  story(w);
+  w->vh.script.on_step = NULL;
+  return counter.steps >= n;
+}
+
 void find_world_on_found(const kin_discovery_result *result, void *data) {
   find_world *w = data;
   assert_int_equal(result->size, sizeof *result);

@@ -74,6 +74,10 @@ typedef struct find_world {
 } find_world;
 
 void find_world_init(find_world *w, size_t fail_at);
+/* find_world_init, and the story with steps of one piece; the client is closed
+ * after the n-th step. Returns whether there was one. */
+bool find_world_close_after_step(find_world *w, int n,
+                                 void (*story)(find_world *w));
 /* Keeps the result in the world, which is its data. */
 void find_world_on_found(const kin_discovery_result *result, void *data);
 int find_world_try_find(find_world *w, const char *word);

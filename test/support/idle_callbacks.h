@@ -29,6 +29,15 @@ static inline int on_item(const kin_object *item, void *data) {
   return 0;
 }
 
+/* A transform. */
+static inline int change_nothing(const kin_object *in, kin_object_builder *out,
+                                 void *data) {
+  (void)in;
+  (void)out;
+  (void)data;
+  return 0;
+}
+
 static inline uint64_t now_ms(void *ctx) {
   (void)ctx;
   return 1;

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "informer/scope.h"
+#include "object/packed.h"
 
 void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
   iw_world *w = data;
@@ -219,4 +220,29 @@ void iw_assert_reached(const iw_world *w, const char *namespace_,
       assert_has(w, last[i], refused);
     }
   }
+}
+
+bool iw_run_without_memory(int (*story)(iw_world *w), size_t n) {
+  iw_world w;
+  iw_init(&w, n);
+  int err = story(&w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    iw_assert_truth(&w);
+  }
+  iw_finish(&w);
+  return has_failed;
+}
+
+int iw_count_packed(const iw_world *w) {
+  int count = 0;
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
+         NULL) {
+    count += kin__object_is_packed(object);
+  }
+  return count;
 }

@@ -63,6 +63,13 @@ void iw_stream_again(iw_world *w);
 /* The store equals the server, and what the listener saw folds to it. */
 void iw_assert_truth(iw_world *w);
 
+/* For fail_alloc_sweep: any one allocation of the story may fail. The story
+ * returns the failure of opening; else it ends with the truth all the same. */
+bool iw_run_without_memory(int (*story)(iw_world *w), size_t n);
+
+/* Objects of the store that are packed. */
+int iw_count_packed(const iw_world *w);
+
 /* The store has everything up to that version in "even" or "odd", as after a
  * wait for it. `refused`: states whose version it divides may be missing; 0:
  * none. */

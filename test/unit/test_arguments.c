@@ -74,14 +74,6 @@ static int process(kin_queue *queue, kin_queue_item *item, void *data) {
   return 0;
 }
 
-static int transform(const kin_object *in, kin_object_builder *out,
-                     void *data) {
-  (void)in;
-  (void)out;
-  (void)data;
-  return 0;
-}
-
 static void fill_options(world *w) {
   w->informer_options = (kin_informer_options)KIN_INFORMER_OPTIONS_INIT;
   w->expiring_store_options =
@@ -229,9 +221,10 @@ static void test_builders(void **state) {
   REFUSED(kin_object_builder_set_int(w->builder, NULL, 1));
   REFUSED(kin_object_builder_set_bool(NULL, "/a", false));
   REFUSED(kin_object_builder_set_bool(w->builder, NULL, false));
-  REFUSED_OUT(kin_object *, kin_object_transform(NULL, transform, NULL, &out));
+  REFUSED_OUT(kin_object *,
+              kin_object_transform(NULL, change_nothing, NULL, &out));
   REFUSED_OUT(kin_object *, kin_object_transform(w->object, NULL, NULL, &out));
-  REFUSED(kin_object_transform(w->object, transform, NULL, NULL));
+  REFUSED(kin_object_transform(w->object, change_nothing, NULL, NULL));
 }
 
 static void test_selectors_and_listers(void **state) {
