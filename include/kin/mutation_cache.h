@@ -56,8 +56,10 @@ typedef struct kin_mutation_cache_options {
    * until kin_mutation_cache_on_delete or the end of ttl_ms. */
   bool include_adds;
 
-  /** At most so many writes, and as many deletions, which take no place of a
-   * write. Of each, the least recently used go first. 0: 100. */
+  /** Writes and deletions together; the least recently used go first. 0: 100.
+   * As in client-go a deletion takes the place of a write, also one of an object
+   * that was never written: choose more than the objects that may be deleted at
+   * a time, or older writes are forgotten. */
   uint32_t max_entries;
 } kin_mutation_cache_options;
 /** Sets the size, and each member to its default. */

@@ -14,13 +14,11 @@
 #include "store/index.h"
 #include "store/store.h"
 
-/* A small map of writes and deletions by key, with a ring of each in the order
- * of use. Versions here are numbers: an object with another version is refused.
+/* A small map of writes and deletions by key, with a ring in the order of use.
+ * Versions here are numbers: an object with another version is refused.
  *
  * A deletion keeps the deleted object for its key, uid and version: at most
- * max_entries of them, for ttl_ms. A deletion takes no place of a write:
- * otherwise the removal of a namespace would make the cache forget all
- * writes. */
+ * max_entries of them, for ttl_ms. */
 
 enum { TTL_DEFAULT_MS = 5 * 60 * 1000, MAX_ENTRIES_DEFAULT = 100 };
 
@@ -28,17 +26,11 @@ typedef struct entry {
   kin__slot_head head;
   kin_object *object;  /* one reference */
   uint64_t expires_ms; /* out of date after this time, not at it */
-  kin__link used;      /* in a ring of the cache */
+  kin__link used;
   uint32_t id;
   uint32_t round; /* the last look-up by index that met the entry */
   bool is_deletion;
 } entry;
-
-/* Least recently used first. */
-typedef struct ring {
-  kin__link used;
-  uint32_t count;
-} ring;
 
 struct kin_mutation_cache {
   kin_allocator allocator;
@@ -46,7 +38,7 @@ struct kin_mutation_cache {
   kin__hash_seed seed;
   kin__slots entries;
   kin__map map;
-  ring rings[2];     /* of writes, of deletions */
+  kin__link used;    /* least recently used first */
   kin__link dropped; /* to be released at the end of the call */
   uint32_t round;
 };
@@ -105,29 +97,14 @@ static entry *at(const kin_mutation_cache *cache, uint32_t id) {
   return kin__slots_at(&cache->entries, id);
 }
 
-static ring *ring_of(kin_mutation_cache *cache, const entry *e) {
-  return &cache->rings[e->is_deletion];
-}
-
 static entry *first(const kin__link *head) {
   return KIN__CONTAINER_OF(head->next, entry, used);
-}
-
-static void leave_ring(kin_mutation_cache *cache, entry *e) {
-  kin__link_remove(&e->used);
-  ring_of(cache, e)->count--;
-}
-
-static void join_ring(kin_mutation_cache *cache, entry *e) {
-  ring *to = ring_of(cache, e);
-  kin__link_push(&to->used, &e->used);
-  to->count++;
 }
 
 /* The object lives until `release`: the program may have got an argument of the
  * call from it. */
 static void drop(kin_mutation_cache *cache, entry *e) {
-  leave_ring(cache, e);
+  kin__link_remove(&e->used);
   kin__map_remove(&cache->map, e->id);
   kin__link_push(&cache->dropped, &e->used);
 }
@@ -165,8 +142,8 @@ static entry *find(kin_mutation_cache *cache, kin_str key) {
 }
 
 static void touch(kin_mutation_cache *cache, entry *e) {
-  leave_ring(cache, e);
-  join_ring(cache, e);
+  kin__link_remove(&e->used);
+  kin__link_push(&cache->used, &e->used);
 }
 
 static int add(kin_mutation_cache *cache, const kin_object *object, entry **e) {
@@ -180,7 +157,7 @@ static int add(kin_mutation_cache *cache, const kin_object *object, entry **e) {
   }
   *e = at(cache, id);
   (*e)->id = id;
-  join_ring(cache, *e);
+  kin__link_init(&(*e)->used);
   kin_str key = kin_object_key(object);
   err = kin__map_insert(&cache->map, kin__hash(&cache->seed, key), id);
   assert(err == 0);
@@ -199,15 +176,13 @@ static int remember(kin_mutation_cache *cache, entry *e,
   kin_object *old = e->object;
   e->object = kin__object_ref(object);
   kin__object_unref(old);
+  e->is_deletion = is_deletion;
   uint64_t now = now_ms(cache);
   uint64_t ttl = cache->options.ttl_ms;
   e->expires_ms = now <= UINT64_MAX - ttl ? now + ttl : UINT64_MAX;
-  leave_ring(cache, e);
-  e->is_deletion = is_deletion;
-  join_ring(cache, e);
-  const ring *own = ring_of(cache, e);
-  if (own->count > cache->options.max_entries) {
-    drop(cache, first(&own->used));
+  touch(cache, e);
+  if (cache->map.count > cache->options.max_entries) {
+    drop(cache, first(&cache->used));
   }
   return 0;
 }
@@ -252,8 +227,7 @@ int kin_mutation_cache_new(kin_mutation_cache **out,
   cache->seed = kin__hash_make_seed(cache);
   kin__slots_init(&cache->entries, &cache->allocator, sizeof(entry));
   kin__map_init(&cache->map, &cache->allocator, &cache->entries);
-  kin__link_init(&cache->rings[0].used);
-  kin__link_init(&cache->rings[1].used);
+  kin__link_init(&cache->used);
   kin__link_init(&cache->dropped);
   *out = cache;
   return 0;
@@ -263,8 +237,7 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
   if (cache == NULL) {
     return;
   }
-  kin__link_splice(&cache->dropped, &cache->rings[0].used);
-  kin__link_splice(&cache->dropped, &cache->rings[1].used);
+  kin__link_splice(&cache->dropped, &cache->used);
   release(cache);
   kin__slots_finish(&cache->entries);
   kin__map_finish(&cache->map);
@@ -398,30 +371,22 @@ static int add_stored(kin_mutation_cache *cache, kin__object_list *list,
   return err;
 }
 
-static void drop_outdated(kin_mutation_cache *cache, ring *among) {
-  uint64_t now = now_ms(cache);
-  kin__link *next;
-  for (kin__link *node = among->used.next; node != &among->used; node = next) {
-    next = node->next;
-    entry *e = KIN__CONTAINER_OF(node, entry, used);
-    if (now > e->expires_ms) {
-      drop(cache, e);
-    }
-  }
-}
-
 /* Adds written objects that the store does not find. This does not count as
  * use. */
 static int add_written(kin_mutation_cache *cache, kin__object_list *list,
                        const kin__index *index, kin_str value) {
-  const kin__link *writes = &cache->rings[0].used;
+  uint64_t now = now_ms(cache);
   int err = 0;
   kin__link *next;
-  for (kin__link *node = writes->next; node != writes && err == 0;
+  for (kin__link *node = cache->used.next; node != &cache->used && err == 0;
        node = next) {
     next = node->next;
     entry *e = KIN__CONTAINER_OF(node, entry, used);
-    if (e->round == cache->round) {
+    if (now > e->expires_ms) {
+      drop(cache, e);
+      continue;
+    }
+    if (e->round == cache->round || e->is_deletion) {
       continue;
     }
     const kin_object *stored =
@@ -456,8 +421,6 @@ int kin_mutation_cache_by_index(kin_mutation_cache *cache, const char *name,
   cache->round++;
   int err = add_stored(cache, list, name, value);
   if (err == 0 && cache->options.include_adds) {
-    drop_outdated(cache, &cache->rings[0]);
-    drop_outdated(cache, &cache->rings[1]);
     err = add_written(cache, list, index, value);
   }
   release(cache);

@@ -621,37 +621,6 @@ static void test_mutation_cache_uses_by_key(void **state) {
   }
 }
 
-/* MC-01: deletions have places of their own. So the removal of a namespace
- * forgets no write. */
-static void test_mutation_cache_deletions_take_no_place(void **state) {
-  (void)state;
-  fixture f;
-  setup(&f, true);
-  kin_mutation_cache_free(f.cache);
-  assert_int_equal(make(&f, true, 2), 0);
-  act(&f, WRITE, "a u 1 x");
-  act(&f, WRITE, "b u 1 x");
-  act(&f, GONE, "c u 1 x");
-  act(&f, GONE, "d u 1 x");
-  act(&f, GONE, "e u 1 x");
-  assert_int_equal(kin_mutation_cache_count(f.cache), 4);
-  assert_by_user(&f, "x", "a@1 b@1");
-  act(&f, WRITE, "d u 2 x");
-  act(&f, WRITE, "e u 2 x");
-  assert_by_user(&f, "x", "a@1 b@1");
-  act(&f, WRITE, "c u 2 x"); /* its deletion was the oldest of three */
-  assert_by_user(&f, "x", "b@1 c@2");
-
-  act(&f, GONE, "b u 1"); /* the place of a write is free, d's is not */
-  act(&f, WRITE, "g u 1 x");
-  assert_by_user(&f, "x", "c@2 g@1");
-  act(&f, WRITE, "b v 2 x"); /* and now it is the other way round */
-  assert_by_user(&f, "x", "b@2 g@1");
-  act(&f, GONE, "h u 1 x");
-  assert_int_equal(kin_mutation_cache_count(f.cache), 4);
-  teardown(&f);
-}
-
 /* The object that a look-up has given may be the argument of the next call, also
  * if that call forgets it. */
 static void test_mutation_cache_takes_its_own_objects(void **state) {
@@ -733,7 +702,6 @@ int main(void) {
       cmocka_unit_test(test_mutation_cache_what_is_a_use),
       cmocka_unit_test(test_mutation_cache_vain_look),
       cmocka_unit_test(test_mutation_cache_uses_by_key),
-      cmocka_unit_test(test_mutation_cache_deletions_take_no_place),
       cmocka_unit_test(test_mutation_cache_takes_its_own_objects),
       cmocka_unit_test(test_mutation_cache_takes_its_own_strings),
   };
