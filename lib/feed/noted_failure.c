@@ -2,6 +2,8 @@
 #include "feed/noted_failure.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -43,4 +45,35 @@ void kin__noted_failure_take(kin__noted_failure *noted,
     memcpy(failure->message, message, strlen(message) + 1);
   }
   kin__noted_failure_drop(noted, allocator);
+}
+
+bool kin__noted_failures_add(kin__noted_failures *noted,
+                             const kin_allocator *allocator,
+                             const kin__failure *failure) {
+  bool is_first = noted->count == 0;
+  if (is_first) {
+    kin__noted_failure_set(&noted->first, allocator, failure);
+  }
+  noted->count += noted->count < UINT32_MAX;
+  return is_first;
+}
+
+void kin__noted_failures_take(kin__noted_failures *noted,
+                              const kin_allocator *allocator, const char *what,
+                              const char *separator,
+                              kin__joint_failure *failure) {
+  kin__noted_failure_take(&noted->first, allocator, what, &failure->first);
+  size_t size = sizeof failure->message;
+  int length = snprintf(failure->message, size, "%s", failure->first.message);
+  if (noted->count > 1) {
+    snprintf(failure->message + length, size - (size_t)length,
+             "%s and %" PRIu32 " more", separator, noted->count - 1);
+  }
+  noted->count = 0;
+}
+
+void kin__noted_failures_drop(kin__noted_failures *noted,
+                              const kin_allocator *allocator) {
+  kin__noted_failure_drop(&noted->first, allocator);
+  noted->count = 0;
 }

@@ -2,6 +2,9 @@
 #ifndef KIN_FEED_NOTED_FAILURE_H
 #define KIN_FEED_NOTED_FAILURE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <kin/allocator.h>
 
 #include "listwatch/failure.h"
@@ -30,5 +33,29 @@ void kin__noted_failure_take(kin__noted_failure *noted,
 /* Forgets the failure, if there is one. */
 void kin__noted_failure_drop(kin__noted_failure *noted,
                              const kin_allocator *allocator);
+
+/* Failures that wait to be told as one: the first, and the number of all. */
+typedef struct kin__noted_failures {
+  kin__noted_failure first;
+  uint32_t count;
+} kin__noted_failures;
+
+typedef struct kin__joint_failure {
+  kin__failure first;
+  char message[sizeof(((kin__failure *)0)->message) + 32];
+} kin__joint_failure;
+
+/* Returns whether the failure is the first. */
+bool kin__noted_failures_add(kin__noted_failures *noted,
+                             const kin_allocator *allocator,
+                             const kin__failure *failure);
+/* Moves them out; there must be one. `separator` stands before " and 3 more";
+ * `what` as above. */
+void kin__noted_failures_take(kin__noted_failures *noted,
+                              const kin_allocator *allocator, const char *what,
+                              const char *separator,
+                              kin__joint_failure *failure);
+void kin__noted_failures_drop(kin__noted_failures *noted,
+                              const kin_allocator *allocator);
 
 #endif /* KIN_FEED_NOTED_FAILURE_H */

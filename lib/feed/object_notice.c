@@ -11,7 +11,7 @@
 /* Limit of one string in a message. */
 #define MAX_SHOWN 253
 
-/* --- News ------------------------------------------------------ */
+/* --- News ----------------------------------------------------------------- */
 
 static bool tell_step(kin__task *task);
 static void on_timer(kin__timer *timer);
@@ -54,19 +54,13 @@ static int take_news(kin_feed *feed, const kin__object_parts *state) {
 
 static void tell(kin__object_notice *notice) {
   kin_feed *feed = notice->feed;
-  kin__failure told;
+  kin__joint_failure told;
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
-  kin__noted_failure_take(&notice->first, feed->env->allocator, what, &told);
-  char message[sizeof told.message + 32];
-  int length = snprintf(message, sizeof message, "%s", told.message);
-  if (notice->untold > 1) {
-    snprintf(message + length, sizeof message - (size_t)length, "; and %u more",
-             notice->untold - 1);
-  }
-  notice->untold = 0;
-  kin__log_write(feed->env->log, KIN_LOG_WARN, "%s", message);
-  kin__feed_tell(feed, told.code, told.error_class, message);
+  kin__noted_failures_take(&notice->untold, feed->env->allocator, what, ";",
+                           &told);
+  kin__log_write(feed->env->log, KIN_LOG_WARN, "%s", told.message);
+  kin__feed_tell(feed, told.first.code, told.first.error_class, told.message);
 }
 
 static bool tell_step(kin__task *task) {
@@ -85,7 +79,7 @@ static bool tell_step(kin__task *task) {
 
 void kin__object_notice_flush(kin_feed *feed) {
   kin__object_notice *notice = feed->object_notice;
-  if (notice != NULL && notice->untold > 0) {
+  if (notice != NULL && notice->untold.count > 0) {
     kin__sched_cancel(feed->env->sched, &notice->task);
     kin__timer_stop(feed->env->timers, &notice->timer);
     tell(notice);
@@ -102,11 +96,9 @@ static void note(kin_feed *feed, kin__failure *failure) {
   kin__object_notice *notice = feed->object_notice;
   kin__put_on_one_line(failure->message);
   kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
-  if (notice->untold == 0) {
-    kin__noted_failure_set(&notice->first, feed->env->allocator, failure);
+  if (kin__noted_failures_add(&notice->untold, feed->env->allocator, failure)) {
     kin__sched_add(feed->env->sched, &notice->task);
   }
-  notice->untold += notice->untold < UINT32_MAX;
 }
 
 /* --- Kinds of notices ----------------------------------------------------- */
@@ -182,7 +174,7 @@ void kin__object_notice_stop(kin_feed *feed) {
   if (notice != NULL) {
     kin__sched_cancel(feed->env->sched, &notice->task);
     kin__timer_stop(feed->env->timers, &notice->timer);
-    kin__noted_failure_drop(&notice->first, feed->env->allocator);
+    kin__noted_failures_drop(&notice->untold, feed->env->allocator);
   }
 }
 

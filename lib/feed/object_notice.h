@@ -25,11 +25,10 @@
 
 typedef struct kin__object_notice {
   kin_feed *feed;
-  kin__task task;           /* reports */
-  kin__timer timer;         /* until the next report is allowed */
-  uint64_t next_ms;         /* no report before this time */
-  kin__noted_failure first; /* object that is not reported yet */
-  uint32_t untold;          /* number of unreported objects */
+  kin__task task;   /* reports */
+  kin__timer timer; /* until the next report is allowed */
+  uint64_t next_ms; /* no report before this time */
+  kin__noted_failures untold;
   kin__told_states told;
 } kin__object_notice;
 

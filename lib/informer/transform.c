@@ -18,8 +18,7 @@ typedef struct kin__informer_transform {
 
   kin__task task; /* reports */
   kin__scope *scope;
-  kin__noted_failure first; /* the first unreported one */
-  uint32_t untold;          /* number of unreported failures */
+  kin__noted_failures untold;
 } kin__informer_transform;
 
 /* --- Reports -------------------------------------------------------------- */
@@ -40,9 +39,8 @@ static void note_failure(kin__informer_transform *t, kin__scope *scope,
   failure.error_class = KIN_CLASS_DECODE;
   kin__log_write(env->log, KIN_LOG_WARN, "%s", failure.message);
   scope->feed.counters.transform_failures++;
-  if (t->untold++ == 0) {
+  if (kin__noted_failures_add(&t->untold, env->allocator, &failure)) {
     t->scope = scope;
-    kin__noted_failure_set(&t->first, env->allocator, &failure);
     kin__sched_add(env->sched, &t->task);
   }
 }
@@ -51,18 +49,11 @@ static bool tell_step(kin__task *task) {
   kin__informer_transform *t =
       KIN__CONTAINER_OF(task, kin__informer_transform, task);
   kin_feed *feed = &t->scope->feed;
-  kin__failure told;
+  kin__joint_failure told;
   char what[256];
   describe(t, what, sizeof what);
-  kin__noted_failure_take(&t->first, feed->env->allocator, what, &told);
-  char message[sizeof told.message + 32];
-  int length = snprintf(message, sizeof message, "%s", told.message);
-  if (t->untold > 1) {
-    snprintf(message + length, sizeof message - (size_t)length, " and %u more",
-             t->untold - 1);
-  }
-  t->untold = 0;
-  kin__feed_tell(feed, told.code, told.error_class, message);
+  kin__noted_failures_take(&t->untold, feed->env->allocator, what, "", &told);
+  kin__feed_tell(feed, told.first.code, told.first.error_class, told.message);
   return false;
 }
 
@@ -191,8 +182,8 @@ void kin__informer_transform_forget(kin__scope *scope) {
   if (t != NULL && t->scope == scope) {
     kin__sched_cancel(scope->informer->env->sched, &t->task);
     t->scope = NULL;
-    if (t->untold > 0) {
-      t->untold = 0;
+    if (t->untold.count > 0) {
+      kin__noted_failures_drop(&t->untold, t->informer->env->allocator);
       kin__told_states_clear(&t->refused, t->informer->env);
     }
   }
@@ -212,7 +203,7 @@ void kin__informer_transform_free(kin_informer *informer) {
   kin__transform_finish(&t->run);
   kin__memory_unref(t->raw);
   kin__told_states_clear(&t->refused, informer->env);
-  kin__noted_failure_drop(&t->first, informer->env->allocator);
+  kin__noted_failures_drop(&t->untold, informer->env->allocator);
   kin__free(informer->env->allocator, t);
   informer->transform = NULL;
 }
