@@ -34,15 +34,12 @@ static int check_proxy(const kin__kube_cluster *cluster, const kin__url *server,
   int err = kin__proxy_open(&proxy, &options);
   if (err == 0) {
     kin__proxy_free(proxy, allocator);
-  } else if (err == KIN_EURL) {
+  } else if (err == KIN_EURL || err == KIN_EINVAL) {
     /* The URL may have a password in it. */
     kin__kube_problem(problems, &cluster->entry, &cluster->proxy_url,
                       KIN__CLUSTER_SPOT("proxy-url", "proxy_url"),
-                      "is malformed");
-  } else if (err == KIN_EINVAL) {
-    kin__kube_problem(problems, &cluster->entry, &cluster->proxy_url,
-                      KIN__CLUSTER_SPOT("proxy-url", "proxy_url"),
-                      "there is no proxy to a unix socket");
+                      err == KIN_EURL ? "is malformed"
+                                      : "there is no proxy to a unix socket");
   }
   return err == KIN_ENOMEM ? err : 0;
 }

@@ -18,7 +18,7 @@ typedef struct kin__list_decoder kin__list_decoder;
 typedef struct kin__list_result {
   char version[64];  /* metadata.resourceVersion */
   const char *token; /* metadata.continue, at most 16 KiB; "" if none; the
-                      * decoder's until reset or free */
+                      * decoder's until free */
   bool is_sharded;   /* metadata.shardInfo: the server has selected the shard */
 } kin__list_result;
 
@@ -32,7 +32,7 @@ int kin__list_decoder_new(kin__list_decoder **out,
 void kin__list_decoder_free(kin__list_decoder *decoder);
 
 /* Takes bytes of the body; any split. If a member other than items occurs
- * twice, the first counts. After an error only reset and free are allowed.
+ * twice, the first counts. After an error only free is allowed.
  *
  * Errors: KIN_EJSON, KIN_ETOOBIG (the list's own strings, or an item over
  * max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an array, or
@@ -43,7 +43,7 @@ int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
                             size_t length);
 
 /* The body has ended. Errors: KIN_ETRUNCATED, KIN_EUNEXPECTED (no items or no
- * metadata). `result` is valid until reset or free. */
+ * metadata). `result` is valid until free. */
 int kin__list_decoder_end(kin__list_decoder *decoder, kin__list_result *result);
 
 /* The key of the current object, as far as it was seen, for error messages:

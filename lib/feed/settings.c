@@ -129,7 +129,7 @@ static int check_query(const kin_informer_options *options,
     if (!kin__parameters_are_valid(&parameters[i], 1)) {
       return refuse(log, "parameters", name,
                     name == NULL || name[0] == '\0' ? "is empty"
-                    : kin__is_own_parameter(name)
+                    : kin__target_is_own_parameter(name)
                         ? "is set by the library itself"
                         : "is over 16 KiB");
     }

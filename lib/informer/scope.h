@@ -26,9 +26,8 @@ typedef struct kin__scope {
   uint64_t listed_bytes;       /* staged, see max_bytes.h */
   uint32_t packing;            /* staged objects that are on their way, see
                            * compact_list.h */
-  uint32_t
-      dropped_lists; /* stages discarded: the place of a staged object is of its
- * list only, see compact_list.c */
+  /* Discarded stages: a place in a stage says nothing about a later one. */
+  uint32_t dropped_lists;
   kin_feed feed;
   kin__http_source http;
   kin__silence *silence;  /* behind the name; NULL: stale_after_ms is not set */

@@ -152,7 +152,7 @@ bool kin__selector_is_valid(const char *selector) {
   return selector == NULL || strlen(selector) <= MAX_SELECTOR_BYTES;
 }
 
-bool kin__is_own_parameter(const char *name) {
+bool kin__target_is_own_parameter(const char *name) {
   for (size_t i = 0; i < OWN_NAMES; i++) {
     if (strcmp(own_names[i], name) == 0) {
       return true;
@@ -168,7 +168,7 @@ bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count) {
   size_t bytes = 0;
   for (size_t i = 0; i < count; i++) {
     const char *name = parameters[i].name;
-    if (!kin__has_text(name) || kin__is_own_parameter(name)) {
+    if (!kin__has_text(name) || kin__target_is_own_parameter(name)) {
       return false;
     }
     bytes += strlen(name) + strlen(kin__or_default(parameters[i].value, ""));

@@ -74,7 +74,8 @@ bool kin__segment_is_valid(const char *s);
  * NULL or at most 64 KiB. Parameters: few, short, and without the names that
  * the library sets itself. */
 bool kin__selector_is_valid(const char *selector);
-bool kin__is_own_parameter(const char *name);
 bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count);
+/* Whether the library sets the parameter of this name itself. */
+bool kin__target_is_own_parameter(const char *name);
 
 #endif /* KIN_LISTWATCH_TARGET_H */
