@@ -339,12 +339,7 @@ static void test_controller_closed_by_a_handler(void **state) {
   (void)state;
   for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
     cw_world w;
-    cw_init(&w, kind, 0);
-    w.vh.server.sends_together = true;
-    mini_put(&w.vh.server, 0);
-    assert_int_equal(cw_open(&w), 0);
-    mini_serve(&w.vh.server);
-    change_log_expect(&w.log, "I:even/p0@101");
+    cw_open_with_one(&w, kind);
     mini_put(&w.vh.server, 0);
     mini_put(&w.vh.server, 0);
     w.log.during = close_controller;

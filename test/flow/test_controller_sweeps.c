@@ -164,12 +164,7 @@ static void test_controller_sweep_parts_of_items(void **state) {
   bool has_failed = true;
   for (size_t n = 1; has_failed; n++) {
     cw_world w;
-    cw_init(&w, CW_DELTA, 0);
-    w.vh.server.sends_together = true;
-    mini_put_first(&w.vh.server, 1);
-    assert_int_equal(cw_open(&w), 0);
-    mini_serve(&w.vh.server);
-    change_log_expect(&w.log, "I:even/p0@101");
+    cw_open_with_one(&w, CW_DELTA);
     kin_index_options index = KIN_INDEX_OPTIONS_INIT;
     index.name = "version"; /* each update needs memory */
     index.pointer = "/metadata/resourceVersion";

@@ -232,6 +232,16 @@ static void test_versions_hang(void **state) {
   find_world_finish(&w);
 }
 
+/* Answers the request for v1 of each group from `first` to `last`. */
+static void respond_to_groups(find_world *w, char first, char last, int status,
+                              const char *body) {
+  for (char group = first; group <= last; group++) {
+    char path[] = "/apis/a/v1?";
+    path[6] = group;
+    script_respond(&w->vh.script, path, status, body);
+  }
+}
+
 /* A version whose turn does not come keeps the resources that were known. */
 static void test_a_version_has_no_turn(void **state) {
   (void)state;
@@ -239,21 +249,13 @@ static void test_a_version_has_no_turn(void **state) {
   find_world_init(&w, 0);
   find_world_find(&w, "xs");
   find_world_answer(&w, CORE, NINE_STALE);
-  for (char group = 'a'; group <= 'i'; group++) {
-    char path[] = "/apis/a/v1?";
-    path[6] = group;
-    script_respond(&w.vh.script, path, 200,
-                   group == 'i' ? RESOURCES("xs", "X") : RESOURCES("ys", "Y"));
-  }
+  respond_to_groups(&w, 'a', 'h', 200, RESOURCES("ys", "Y"));
+  respond_to_groups(&w, 'i', 'i', 200, RESOURCES("xs", "X"));
   find_world_expect(&w, 0, "xs.v1.i ");
   assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
   find_world_find(&w, "xs");
   find_world_answer(&w, CORE, NINE_STALE);
-  for (char group = 'a'; group <= 'd'; group++) {
-    char path[] = "/apis/a/v1?";
-    path[6] = group;
-    script_respond(&w.vh.script, path, 404, "no");
-  }
+  respond_to_groups(&w, 'a', 'd', 404, "no");
   script_advance(&w.vh.script, 32000);
   find_world_expect(&w, 0, "xs.v1.i ");
   find_world_finish(&w);

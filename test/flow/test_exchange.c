@@ -175,14 +175,31 @@ static void test_exchange_keep_alive(void **state) {
   world_close(&w);
 }
 
+/* Each request is answered with hello. */
+static void open_with_pool(world *w, uint32_t max_idle) {
+  world_init(w, &hello, 1, 0);
+  w->max_idle = max_idle;
+  assert_int_equal(world_open(w), 0);
+}
+
+/* Two exchanges at a time: each leaves an idle connection. */
+static void leave_two_idle(world *w) {
+  fetch a = {.world = w};
+  fetch b = {.world = w};
+  assert_int_equal(fetch_start(&a, w, "/a", false), 0);
+  fetch_run(&b, w, "/b");
+  fetch_until_end(&a);
+  fetch_finish(&a);
+  fetch_finish(&b);
+  assert_int_equal(stats(w)->open_connections, 2);
+}
+
 /* Exchanges at the same time have a connection each; at most max_idle of them
  * are kept. */
 static void test_exchange_parallel(void **state) {
   (void)state;
   world w;
-  world_init(&w, &hello, 1, 0);
-  w.max_idle = 2;
-  assert_int_equal(world_open(&w), 0);
+  open_with_pool(&w, 2);
   fetch fetches[5] = {{.world = NULL}};
   for (size_t i = 0; i < 5; i++) {
     assert_int_equal(fetch_start(&fetches[i], &w, "/x", false), 0);
@@ -212,9 +229,7 @@ static void note_end(fetch *f) {
 static void test_exchange_full_pool(void **state) {
   (void)state;
   world w;
-  world_init(&w, &hello, 1, 0);
-  w.max_idle = 2;
-  assert_int_equal(world_open(&w), 0);
+  open_with_pool(&w, 2);
   end_count = 0;
   fetch fetches[3];
   for (size_t i = 0; i < 3; i++) {
@@ -243,9 +258,7 @@ static void test_exchange_full_pool(void **state) {
 static void test_exchange_no_pool(void **state) {
   (void)state;
   world w;
-  world_init(&w, &hello, 1, 0);
-  w.max_idle = 0;
-  assert_int_equal(world_open(&w), 0);
+  open_with_pool(&w, 0);
   fetch_hello(&w);
   fetch_hello(&w);
   assert_int_equal(w.server.accepted, 2);
@@ -258,14 +271,7 @@ static void test_exchange_idle_timeout(void **state) {
   (void)state;
   world w;
   world_setup(&w, &hello, 1);
-  fetch a = {.world = &w};
-  fetch b = {.world = &w};
-  assert_int_equal(fetch_start(&a, &w, "/a", false), 0);
-  fetch_run(&b, &w, "/b");
-  fetch_until_end(&a);
-  fetch_finish(&a);
-  fetch_finish(&b);
-  assert_int_equal(stats(&w)->open_connections, 2);
+  leave_two_idle(&w);
   world_advance(&w, WORLD_IDLE_MS / 2);
   fetch_hello(&w); /* on the one used last */
   assert_int_equal(w.server.accepted, 2);
@@ -396,14 +402,7 @@ static void test_exchange_stale_pool(void **state) {
                                        {.bytes = HELLO}};
   world w;
   world_setup(&w, replies, 4);
-  fetch a = {.world = &w};
-  fetch b = {.world = &w};
-  assert_int_equal(fetch_start(&a, &w, "/a", false), 0);
-  fetch_run(&b, &w, "/b");
-  fetch_until_end(&a);
-  fetch_finish(&a);
-  fetch_finish(&b);
-  assert_int_equal(stats(&w)->open_connections, 2);
+  leave_two_idle(&w);
   fetch_hello(&w);
   assert_int_equal(w.server.accepted, 3);
   assert_int_equal(stats(&w)->open_connections, 2);

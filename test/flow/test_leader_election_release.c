@@ -62,15 +62,23 @@ static void write_label_before_put(election_world *w, const char *method) {
   }
 }
 
+/* A leader's run is stopped; `before_answer` comes between requests and answers
+ * of the release. */
+static void stop_leader(election_world *w,
+                        void (*before_answer)(election_world *w,
+                                              const char *method)) {
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->before_answer = before_answer;
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 0);
+}
+
 /* LE-09, TestReleaseRetriesOnConflict: at once. */
 static void test_release_conflict(void **state) {
   election_world *w = *state;
   ew_begin(w, 0);
-  ew_pass(w, 100);
-  w->asked[0] = '\0';
-  w->before_answer = write_label_before_put;
-  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
-  ew_pass(w, 0);
+  stop_leader(w, write_label_before_put);
   ew_expect_asked(w, "GET=200 PUT=409 GET=200 PUT=200 ");
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
@@ -118,11 +126,7 @@ static void test_each_release_repeats_at_once(void **state) {
   election_world *w = *state;
   ew_begin(w, 0);
   for (int run = 0; run < 2; run++) {
-    ew_pass(w, 100);
-    w->asked[0] = '\0';
-    w->before_answer = refuse_each_put;
-    assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
-    ew_pass(w, 0);
+    stop_leader(w, refuse_each_put);
     ew_expect_asked(w, "GET=200 PUT=409 GET=200 PUT=409 ");
     w->before_answer = NULL;
     ew_pass(w, 100);

@@ -17,18 +17,6 @@
 enum { PADDING = 1000, EACH = 6, MAX_BYTES = 10000, MAX_ROUNDS = 20 };
 
 static iw_world w;
-static int asked;
-static uint64_t needed_bytes;
-
-static kin_memory_decision on_max_bytes(kin_informer *informer,
-                                        const kin_memory_event *event,
-                                        void *data) {
-  (void)informer;
-  (void)data;
-  asked++;
-  needed_bytes = event->needed_bytes;
-  return KIN_MEMORY_PAUSE;
-}
 
 /* As one step of a connection: no task of the library runs after it. */
 static void feed(const char *part, const char *bytes) {
@@ -72,7 +60,7 @@ static bool are_listing(void) {
  * Returns how often both lists were begun. */
 static int list_until_asked(bool has_turns_between) {
   int rounds = 0;
-  while (asked == 0 && rounds < MAX_ROUNDS && are_listing()) {
+  while (w.asked == 0 && rounds < MAX_ROUNDS && are_listing()) {
     rounds++;
     for (int i = 0; i < EACH; i++) {
       feed_item("even", i);
@@ -91,28 +79,28 @@ static int list_until_asked(bool has_turns_between) {
 }
 
 static void check(bool has_turns_between) {
-  asked = 0;
   iw_init(&w, 0);
   w.server.withholds = "limit";
   kin_informer_options options = iw_even_and_odd(&w);
   options.max_bytes = MAX_BYTES;
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   options.no_watch_list = true;
   assert_int_equal(iw_open(&w, &options), 0);
   script_run(&w.script);
   assert_int_equal(list_until_asked(has_turns_between), 1);
-  assert_int_equal(asked, 1);
-  assert_true(needed_bytes > (uint64_t)EACH * PADDING); /* more than one list */
+  assert_int_equal(w.asked, 1);
+  assert_true(w.question.needed_bytes >
+              (uint64_t)EACH * PADDING); /* more than one list */
 
   /* With room for both, both are listed again. Then the bound is as before. */
   assert_int_equal(kin_informer_set_max_bytes(w.informer, 4 * MAX_BYTES), 0);
   script_run(&w.script);
   script_advance(&w.script, 1);
   assert_true(are_listing());
-  asked = 0;
+  w.asked = 0;
   assert_int_equal(kin_informer_set_max_bytes(w.informer, MAX_BYTES), 0);
   assert_int_equal(list_until_asked(has_turns_between), 1);
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   iw_finish(&w);
 }
 
@@ -128,12 +116,6 @@ static void test_in_the_same_turn(void **state) {
 }
 
 /* --- Lists and what the program decides ----------------------------------- */
-
-static kin_memory_decision
-drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
-  (void)on_max_bytes(informer, event, data);
-  return KIN_MEMORY_DROP_BODIES;
-}
 
 static size_t bodies(void) {
   size_t count = 0;
@@ -153,15 +135,15 @@ static void put(int object) {
 
 /* Namespaces of six objects each, in pages of two. */
 static void open_paged(uint64_t max_bytes) {
-  asked = 0;
   iw_init(&w, 0);
+  w.decision = KIN_MEMORY_DROP_BODIES;
   w.server.honours_limit = true;
   for (int i = 0; i < 2 * EACH; i++) {
     put(i);
   }
   kin_informer_options options = iw_even_and_odd(&w);
   options.max_bytes = max_bytes;
-  options.on_max_bytes = drop_bodies;
+  options.on_max_bytes = iw_on_max_bytes;
   options.no_watch_list = true;
   options.page_size = 2;
   assert_int_equal(iw_open(&w, &options), 0);
@@ -185,14 +167,14 @@ static void drop_while_listing(bool is_new) {
   }
   (void)mini_await(&w.server);
   int updates = w.rec.updates;
-  for (int i = 2 * EACH; asked == 0; i += 2) {
+  for (int i = 2 * EACH; w.asked == 0; i += 2) {
     put(i);
     mini_pass(&w.server, 1000);
   }
   mini_pass(&w.server, 5000);
   w.server.withholds = NULL;
   mini_pass(&w.server, 60000);
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   assert_int_equal(bodies(), 0);
   assert_int_equal(w.rec.updates, updates);
   iw_assert_truth(&w);
@@ -283,12 +265,11 @@ static void send_state(const char *type, const char *name, int version) {
  * deleted ones, need no room. */
 static void test_replaced_states_of_a_stream(void **state) {
   (void)state;
-  asked = 0;
   iw_init(&w, 0);
   script_use_streams(&w.script);
   kin_informer_options options = iw_options(&w);
   options.max_bytes = MAX_BYTES;
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   assert_int_equal(iw_open(&w, &options), 0);
   script_head(&w.script, "sendInitialEvents", 200);
   send_state("ADDED", "a", 1);
@@ -301,7 +282,7 @@ static void test_replaced_states_of_a_stream(void **state) {
   send_event("BOOKMARK",
              "{\"metadata\":{\"resourceVersion\":\"100\",\"annotations\":{"
              "\"k8s.io/initial-events-end\":\"true\"}}}");
-  assert_int_equal(asked, 0);
+  assert_int_equal(w.asked, 0);
   assert_true(kin_informer_has_synced(w.informer));
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 2);
   iw_finish(&w);
@@ -323,7 +304,6 @@ static size_t add_frame(char *to, const char *type, const char *name,
 static void test_event_behind_a_whole_list(void **state) {
   (void)state;
   static char frames[16 * PADDING];
-  asked = 0;
   iw_init(&w, 0);
   w.server.serves = "/odd/";
   for (int i = 1; i < 2 * 3; i += 2) {
@@ -332,7 +312,7 @@ static void test_event_behind_a_whole_list(void **state) {
   script_use_streams(&w.script);
   kin_informer_options options = iw_even_and_odd(&w);
   options.max_bytes = MAX_BYTES;
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 1000);
   static const char *const names[] = {"a", "b", "c", "d"};
@@ -348,8 +328,8 @@ static void test_event_behind_a_whole_list(void **state) {
   script_head(&w.script, "/even/", 200);
   script_body(&w.script, "/even/", frames, length);
   mini_pass(&w.server, 1000);
-  assert_int_equal(asked, 1);
-  assert_true(needed_bytes < 3 * PADDING);
+  assert_int_equal(w.asked, 1);
+  assert_true(w.question.needed_bytes < 3 * PADDING);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 3 + 4);
   assert_int_equal(iw_status(&w, "even").memory_state, KIN_MEMORY_STATE_PAUSED);
   iw_drop_odd(&w);
@@ -379,7 +359,6 @@ static void remove_or_stop(kin_informer *informer, kin_error_event *event,
 /* The even namespace has two objects, which fit. The odd one has ten, which do
  * not. */
 static kin_informer_options one_too_large(kin__byte_bound *clients) {
-  asked = 0;
   removes_at_once = false;
   stops = false;
   iw_init(&w, 0);
@@ -389,7 +368,7 @@ static kin_informer_options one_too_large(kin__byte_bound *clients) {
   put(0);
   put(2);
   kin_informer_options options = iw_even_and_odd(&w);
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   options.on_error = remove_or_stop;
   if (clients != NULL) {
     *clients = (kin__byte_bound){.max = 8 * PADDING};
@@ -416,13 +395,13 @@ static void test_removed_while_paused(void **state) {
     kin_informer_options options = one_too_large(i == 1 ? &clients : NULL);
     assert_int_equal(iw_open(&w, &options), 0);
     mini_pass(&w.server, 5000);
-    assert_int_equal(asked, 1);
+    assert_int_equal(w.asked, 1);
     assert_int_equal(iw_status(&w, "even").memory_state,
                      KIN_MEMORY_STATE_PAUSED);
     iw_drop_odd(&w);
     mini_pass(&w.server, 60000);
     expect_even_lives();
-    assert_int_equal(asked, 1);
+    assert_int_equal(w.asked, 1);
     iw_finish(&w);
   }
 }
@@ -435,7 +414,7 @@ static void test_removed_before_the_question(void **state) {
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 5000);
   expect_even_lives();
-  assert_int_equal(asked, 0);
+  assert_int_equal(w.asked, 0);
   iw_finish(&w);
 }
 
@@ -446,7 +425,7 @@ static void test_stopped_before_the_question(void **state) {
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 60000);
   expect_even_lives();
-  assert_int_equal(asked, 0);
+  assert_int_equal(w.asked, 0);
   iw_finish(&w);
 }
 
@@ -462,7 +441,7 @@ static void test_another_is_removed(void **state) {
   assert_int_equal(kin_informer_remove_namespace(w.informer, "even"), 0);
   mini_pass(&w.server, 120000);
   assert_int_equal(w.server.lists, lists);
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
   iw_finish(&w);
 }
@@ -476,10 +455,10 @@ static void test_shard_is_set_while_paused(void **state) {
     w.server.knows_shards = true;
     assert_int_equal(iw_open(&w, &options), 0);
     mini_pass(&w.server, 5000);
-    assert_int_equal(asked, 1);
+    assert_int_equal(w.asked, 1);
     assert_int_equal(kin_informer_set_shard(w.informer, 0, 4), 0);
     mini_pass(&w.server, 1);
-    assert_int_equal(asked, 1);
+    assert_int_equal(w.asked, 1);
     assert_true(kin_informer_has_synced(w.informer));
     assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_WHOLE);
     assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_LIVE);
@@ -494,12 +473,11 @@ enum { EVENS = 4 };
 /* The odd namespace's first object does not fit beside what the even one has
  * staged. Then the even list completes, or breaks. */
 static void exceed_beside_a_list(kin__byte_bound *clients, bool completes) {
-  asked = 0;
   iw_init(&w, 0);
   w.server.withholds = "limit";
   w.script.env.object_bytes = clients;
   kin_informer_options options = iw_even_and_odd(&w);
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   options.no_watch_list = true;
   assert_int_equal(iw_open(&w, &options), 0);
   script_run(&w.script);
@@ -516,7 +494,7 @@ static void exceed_beside_a_list(kin__byte_bound *clients, bool completes) {
     script_break(&w.script, "/namespaces/even/", KIN_EEOF, KIN_CLASS_CONNECT);
   }
   script_run(&w.script);
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   script_advance(&w.script, 60000);
   assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
 }
@@ -526,7 +504,7 @@ static void test_another_list_completes(void **state) {
   (void)state;
   kin__byte_bound clients = {0};
   exceed_beside_a_list(&clients, true);
-  assert_true(needed_bytes < 2 * PADDING);
+  assert_true(w.question.needed_bytes < 2 * PADDING);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), EVENS);
   clients.used -= MAX_BYTES / 2; /* the other informer has closed */
   clients.max = clients.used * 2;
@@ -542,7 +520,7 @@ static void test_another_list_breaks(void **state) {
   (void)state;
   kin__byte_bound clients = {0};
   exceed_beside_a_list(&clients, false);
-  assert_true(needed_bytes > EVENS * PADDING);
+  assert_true(w.question.needed_bytes > EVENS * PADDING);
   clients.max = MAX_BYTES / 2 + 2 * PADDING * 8 / 7;
   script_advance(&w.script, 60000);
   assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);

@@ -18,19 +18,6 @@ enum { PADDING = 1000, EACH = 10 };
 
 static iw_world w;
 static kin__byte_bound clients; /* the client's bound */
-static int asked;
-static kin_memory_bound bound; /* of the last question */
-static kin_memory_decision decision;
-
-static kin_memory_decision on_max_bytes(kin_informer *informer,
-                                        const kin_memory_event *event,
-                                        void *data) {
-  (void)informer;
-  (void)data;
-  asked++;
-  bound = event->bound;
-  return decision;
-}
 
 static void put(int from, int to) {
   for (int i = from; i < to; i++) {
@@ -44,14 +31,12 @@ static uint64_t cached_bytes(void) {
 }
 
 static kin_informer_options init(void) {
-  asked = 0;
-  decision = KIN_MEMORY_PAUSE;
   clients = (kin__byte_bound){0};
   iw_init(&w, 0);
   w.script.env.object_bytes = &clients;
   put(0, EACH);
   kin_informer_options options = iw_options(&w);
-  options.on_max_bytes = on_max_bytes;
+  options.on_max_bytes = iw_on_max_bytes;
   return options;
 }
 
@@ -77,8 +62,8 @@ static void exceed_clients(const kin_informer_options *options) {
 }
 
 static void expect_paused(kin_memory_bound expected) {
-  assert_int_equal(asked, 1);
-  assert_int_equal(bound, expected);
+  assert_int_equal(w.asked, 1);
+  assert_int_equal(w.question.bound, expected);
   assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
   mini_pass(&w.server, 300000);
   assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
@@ -103,7 +88,7 @@ static void test_client_bound_is_lifted(void **state) {
   expect_paused(KIN_MEMORY_BOUND_CLIENT);
   clients.max = 0; /* as kin_client_set_max_bytes */
   expect_live();
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   iw_finish(&w);
 }
 
@@ -148,7 +133,7 @@ static void test_lifted_before_the_question(void **state) {
   options.on_error = lift_bound;
   exceed_clients(&options);
   assert_int_equal(w.last_code, KIN_EMAXBYTES);
-  assert_int_equal(asked, 0);
+  assert_int_equal(w.asked, 0);
   expect_live();
   iw_finish(&w);
 }
@@ -209,11 +194,11 @@ static void put_own(int i) {
 static void test_program_puts_bodies(void **state) {
   (void)state;
   kin_informer_options options = init();
-  decision = KIN_MEMORY_DROP_BODIES;
+  w.decision = KIN_MEMORY_DROP_BODIES;
   options.max_bytes = EACH / 2 * PADDING;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_pass(&w.server, 120000);
-  assert_int_equal(asked, 1);
+  assert_int_equal(w.asked, 1);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), EACH);
   for (int i = 0; i < 3; i++) {
     put_own(i);
@@ -222,7 +207,7 @@ static void test_program_puts_bodies(void **state) {
     put(i, i + 1);
     mini_pass(&w.server, 120000);
   }
-  assert_int_equal(asked, 2);
+  assert_int_equal(w.asked, 2);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)),
                    EACH + 3 + 2);
   assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_KEYS_ONLY);
@@ -231,7 +216,7 @@ static void test_program_puts_bodies(void **state) {
   w.informer->max_bytes.own.max = cached_bytes() + 10;
   put(EACH + 2, EACH + 3);
   mini_pass(&w.server, 300000);
-  assert_int_equal(asked, 3);
+  assert_int_equal(w.asked, 3);
   assert_int_equal(iw_status(&w, "").memory_state, KIN_MEMORY_STATE_PAUSED);
   iw_finish(&w);
 }

@@ -317,6 +317,14 @@ static void test_without_a_place_for_the_result(void **state) {
   finish_world(&w);
 }
 
+static kin_informer *open_pods(const world *w) {
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w->client, &io), 0);
+  return informer;
+}
+
 /* What is right, or wrong in another way, says nothing of what was wrong
  * before. */
 static void test_is_forgotten(void **state) {
@@ -325,10 +333,7 @@ static void test_is_forgotten(void **state) {
   open_world(&w);
   for (int again = 0; again < 2; again++) {
     REFUSES_INFORMER(plural, NULL, "plural: is NULL");
-    kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
-    io.plural = "pods";
-    kin_informer *informer;
-    assert_int_equal(kin_informer_open(&informer, w.client, &io), 0);
+    kin_informer *informer = open_pods(&w);
     assert_string_equal(kin_client_problem(w.client), "");
 
     static char name[257];
@@ -356,11 +361,10 @@ static void test_of_open_informers(void **state) {
   (void)state;
   world w;
   open_world(&w);
+  kin_informer *all = open_pods(&w);
+  static const char *const one[] = {"a"};
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "pods";
-  kin_informer *all;
-  assert_int_equal(kin_informer_open(&all, w.client, &io), 0);
-  static const char *const one[] = {"a"};
   io.namespaces = one;
   io.namespace_count = 1;
   kin_informer *few;
@@ -418,10 +422,7 @@ static void test_is_forgotten_at_the_end(void **state) {
   (void)state;
   world w;
   open_world(&w);
-  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
-  io.plural = "pods";
-  kin_informer *informer;
-  assert_int_equal(kin_informer_open(&informer, w.client, &io), 0);
+  kin_informer *informer = open_pods(&w);
   kin_factory_options fo = KIN_FACTORY_OPTIONS_INIT;
   kin_factory *factory;
   assert_int_equal(kin_factory_open(&factory, w.client, &fo), 0);
@@ -435,6 +436,8 @@ static void test_is_forgotten_at_the_end(void **state) {
   assert_string_equal(kin_client_problem(w.client), "");
   REFUSES_INFORMER(plural, NULL, "plural: is NULL");
   assert_int_equal(kin_client_close(w.client, NULL, NULL), 0);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
   kin_informer *none;
   assert_int_equal(kin_informer_open(&none, w.client, &io), KIN_ECLOSED);
   assert_string_equal(kin_client_problem(w.client), "");

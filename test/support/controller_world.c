@@ -168,6 +168,15 @@ int cw_open(cw_world *w) {
   return kin_controller_start(w->controller);
 }
 
+void cw_open_with_one(cw_world *w, cw_kind kind) {
+  cw_init(w, kind, 0);
+  w->vh.server.sends_together = true;
+  mini_put(&w->vh.server, 0);
+  assert_int_equal(cw_open(w), 0);
+  mini_serve(&w->vh.server);
+  change_log_expect(&w->log, "I:even/p0@101");
+}
+
 void cw_open_failing(cw_world *w, cw_kind kind, const char *key,
                      unsigned failures) {
   cw_init(w, kind, 0);

@@ -53,6 +53,9 @@ typedef struct cw_world {
 void cw_init(cw_world *w, cw_kind kind, size_t fail_at);
 /* Opens it and starts it. */
 int cw_open(cw_world *w);
+/* All at once: a controller that has told of the server's one object, even/p0.
+ * What comes next comes in one piece. */
+void cw_open_with_one(cw_world *w, cw_kind kind);
 /* All at once: a controller that retries on errors and has synced with an empty
  * server. Processing of `key` fails from now on, `failures` times. */
 void cw_open_failing(cw_world *w, cw_kind kind, const char *key,

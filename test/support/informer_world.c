@@ -44,6 +44,15 @@ void iw_on_closed(void *data) {
   ((iw_world *)data)->closed++;
 }
 
+kin_memory_decision iw_on_max_bytes(kin_informer *informer,
+                                    const kin_memory_event *event, void *data) {
+  iw_world *w = data;
+  (void)informer;
+  w->asked++;
+  w->question = *event;
+  return w->decision;
+}
+
 static void on_call(script_env *script) {
   iw_world *w = KIN__CONTAINER_OF(script, iw_world, script);
   kin__member *member = &w->informer->member;

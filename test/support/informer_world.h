@@ -30,6 +30,9 @@ typedef struct iw_world {
   int closed;
   int states;
   kin_state state;
+  int asked;                 /* by iw_on_max_bytes */
+  kin_memory_event question; /* the last */
+  kin_memory_decision decision;
 } iw_world;
 
 /* `fail_at`: see fail_alloc; 0 for never. */
@@ -44,6 +47,9 @@ void iw_on_error(kin_informer *informer, kin_error_event *event, void *data);
 void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
                  kin_state to, void *data);
 void iw_on_closed(void *data);
+/* Counts, keeps the question, and answers with the world's decision. */
+kin_memory_decision iw_on_max_bytes(kin_informer *informer,
+                                    const kin_memory_event *event, void *data);
 
 /* Opens, and neither listens nor starts. */
 void iw_open_only(iw_world *w, const kin_informer_options *options);
