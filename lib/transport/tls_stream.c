@@ -274,15 +274,19 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
 }
 
 /* The end of the socket is the end of the stream only after the server's
- * close_notify: an attacker can cut a connection. */
+ * close_notify: an attacker can cut a connection. A server that ends, or a
+ * balancer without a server behind, closes during the handshake. A few servers
+ * refuse a client's certificate in this way, without an alert: so the files are
+ * looked at again. */
 static int tls_end(kin__stream *base) {
   tls_stream *stream = self(base);
-  if (base->is_ready) {
-    return set_class(stream, KIN_EEOF, KIN_CLASS_CONNECT,
-                     "connection was cut off (no close_notify)");
+  if (!base->is_ready) {
+    kin__tls_context_suspect(stream->context);
   }
-  return set_error(stream, KIN_EEOF,
-                   "server closed the connection during the handshake");
+  return set_class(stream, KIN_EEOF, KIN_CLASS_CONNECT,
+                   base->is_ready
+                       ? "connection was cut off (no close_notify)"
+                       : "server closed the connection during the handshake");
 }
 
 /* TLS above may be in the middle of a call, which has put its reason on the

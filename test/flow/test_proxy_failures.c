@@ -64,7 +64,7 @@ static const failure failures[] = {
     {"http", BYTES(""), PROXY_CLOSE, KIN_EEOF, KIN_CLASS_CONNECT,
      "closed the connection before it answered"},
     {"http", BYTES("HTTP/1.1 200 OK\r\n\r\n"), PROXY_CLOSE, KIN_EEOF,
-     KIN_CLASS_TLS, "tls: server closed the connection during the handshake"},
+     KIN_CLASS_CONNECT, "tls: server closed the connection during the handshake"},
     {"http", BYTES("HTTP/1.1 299 OK\r\nContent-Length: 9\r\n\r\ngarbage!!"),
      PROXY_KEEP, KIN_ETLSSETUP, KIN_CLASS_TLS, "tls: "},
     {"socks5", BYTES("\5\xff"), PROXY_CLOSE, KIN_EPROXY, KIN_CLASS_AUTH,

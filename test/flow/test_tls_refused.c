@@ -296,7 +296,7 @@ static void test_tls_refused_hang_up(void **state) {
   assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
   fetch f = {.world = &t.w};
   fetch_run(&f, &t.w, "/x");
-  assert_failed(&f, KIN_EEOF, KIN_CLASS_TLS,
+  assert_failed(&f, KIN_EEOF, KIN_CLASS_CONNECT,
                 "tls: server closed the connection during the handshake");
   fetch_finish(&f);
   tls_world_close(&t);
