@@ -151,9 +151,11 @@ set(kinformer_sources
   lib/feed/feed_verify.c
   lib/feed/http_parse.c
   lib/feed/http_source.c
+  lib/feed/list_turn.c
   lib/feed/noted_failure.c
   lib/feed/notice.c
   lib/feed/object_notice.c
+  lib/feed/open_request.c
   lib/feed/pager_core.c
   lib/feed/settings.c
   lib/feed/told_states.c
@@ -162,10 +164,13 @@ set(kinformer_sources
   lib/informer/handle_deltas.c
   lib/informer/informer.c
   lib/informer/max_bytes.c
+  lib/informer/max_bytes_count.c
+  lib/informer/max_bytes_decide.c
   lib/informer/metrics.c
   lib/informer/scope.c
   lib/informer/scopes.c
   lib/informer/transform.c
+  lib/informer/version_question.c
   lib/informer/version_wait.c
   lib/informer/version_wait_tell.c)
 

@@ -1,224 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "feed/feed_core.h"
 
-#include "base/alloc.h"
-#include "base/str.h"
-#include "feed/feed_request.h"
-
-#define SHORT_WATCH_US 1000000u /* RW-07 */
 #define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
-
-/* --- Requests ------------------------------------------------------------- */
-
-static void measure_watch(kin_feed *feed) {
-  kin__feed_metrics *metrics = &feed->metrics;
-  uint64_t age_us = kin__feed_request_age_ns(feed) / 1000u;
-  kin__feed_count(feed, KIN__FEED_WATCH_US, age_us);
-  kin__feed_count(feed, KIN__FEED_WATCH_ITEMS, metrics->request_items);
-  metrics->short_watches +=
-      metrics->request_items == 0 && age_us < SHORT_WATCH_US;
-}
-
-static void drop_held(kin_feed *feed) {
-  kin__stage_discard(&feed->held);
-  (void)kin__stage_free_step(&feed->held, SIZE_MAX);
-}
-
-static void request_ended(kin_feed *feed) {
-  if (feed->request == KIN__REQUEST_WATCH && feed->is_granted) {
-    measure_watch(feed);
-  }
-  feed->request = KIN__REQUEST_NONE;
-  feed->answer = NULL;
-  feed->delayed_since_ms = UINT64_MAX;
-  kin__link_remove(&feed->paused_node);
-  if (feed->is_held) {
-    /* The next watch brings these events again. */
-    feed->is_held = false;
-    drop_held(feed);
-  }
-}
-
-/* The source must not feed from inside cancel. Inside open there is no answer
- * to cancel yet; send_request cancels it then. */
-static void drop_request(kin_feed *feed) {
-  if (feed->request != KIN__REQUEST_NONE) {
-    void *answer = feed->answer;
-    request_ended(feed);
-    if (!feed->is_opening) {
-      feed->source->cancel(feed->source_ctx, answer);
-    }
-  }
-}
-
-static void start_clock(kin_feed *feed) {
-  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
-  feed->metrics.request_items = 0;
-  feed->is_told_late = false;
-  kin__feed_list_asked(feed);
-}
-
-void kin__feed_delayed(kin_feed *feed) {
-  feed->delayed_since_ms = kin__env_now_ms(feed->env);
-}
-
-void kin__feed_sent_late(kin_feed *feed) {
-  feed->delayed_since_ms = UINT64_MAX;
-  bool is_later_page = feed->request == KIN__REQUEST_LIST &&
-                       kin__listwatch_is_later_page(&feed->listwatch);
-  if (!is_later_page) {
-    start_clock(feed);
-  }
-}
-
-/* Unknown until the list: whether the server selects the objects of the shard. */
-static void doubt_shard(kin_feed *feed) {
-  feed->counters.shard_count = feed->resource->shard.count;
-  feed->counters.shard_filter = kin__shard_is_part(&feed->resource->shard)
-                                    ? KIN_SHARD_UNKNOWN
-                                    : KIN_SHARD_NONE;
-}
-
-static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
-  kin_feed_request request = {
-      .size = sizeof request,
-      .is_watch = kin__is_watch(wanted->kind),
-      .send_initial_events = wanted->kind == KIN__REQUEST_STREAM,
-      .namespace_ = feed->namespace_,
-      .resource_version = kin__or_default(wanted->version, ""),
-      .resource_version_match = kin__or_default(wanted->version_match, ""),
-      .continue_token = kin__or_default(wanted->token, ""),
-      .limit = wanted->limit,
-      .timeout_s = wanted->timeout_s};
-  feed->request = wanted->kind;
-  feed->is_retry = wanted->is_retry;
-  feed->is_granted = false;
-  feed->connection = 0;
-  if (kin__is_list(wanted->kind) && request.continue_token[0] == '\0') {
-    doubt_shard(feed);
-  }
-  if (request.continue_token[0] == '\0') {
-    start_clock(feed);
-  }
-  void *answer = NULL;
-  feed->is_opening = true;
-  int err = kin__feed_request_complete(&request, feed->resource);
-  if (wanted->kind == KIN__REQUEST_PROOF) {
-    request.limit = 0;
-  }
-  if (err == 0) {
-    err = feed->source->open(feed->source_ctx, &request, feed, &answer);
-  }
-  feed->is_opening = false;
-  if (err != 0) {
-    request_ended(feed);
-  } else if (feed->request == KIN__REQUEST_NONE) {
-    feed->source->cancel(feed->source_ctx, answer); /* closed by open */
-  } else {
-    feed->answer = answer;
-  }
-  return err <= 0 ? err : KIN_EINVAL;
-}
-
-void kin__feed_pause(kin_feed *feed, kin__link *list) {
-  if (kin__feed_is_open(feed) && feed->source->pause != NULL &&
-      kin__link_is_empty(&feed->paused_node)) {
-    kin__link_push(list, &feed->paused_node);
-    if (!feed->is_held) {
-      feed->source->pause(feed->source_ctx, feed->answer);
-    }
-  }
-}
-
-void kin__feed_resume(kin_feed *feed) {
-  kin__link_remove(&feed->paused_node);
-  if (!feed->is_held) {
-    feed->source->resume(feed->source_ctx, feed->answer);
-  }
-}
-
-/* Reading stops while a streamed list is applied, so that no event overtakes
- * the list. */
-static void hold(kin_feed *feed) {
-  feed->is_held = true;
-  if (kin__link_is_empty(&feed->paused_node)) {
-    feed->source->pause(feed->source_ctx, feed->answer);
-  }
-}
-
-static void unhold(kin_feed *feed) {
-  feed->request = KIN__REQUEST_WATCH;
-  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
-  feed->metrics.request_items = 0;
-  int err = kin__feed_take_held(feed);
-  feed->is_held = false;
-  if (err != 0) {
-    drop_held(feed);
-    kin__feed_give_up(feed, err, "");
-  } else if (kin__link_is_empty(&feed->paused_node)) {
-    feed->source->resume(feed->source_ctx, feed->answer);
-  }
-}
-
-static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms);
-
-/* The request goes on; another list gets its place. */
-static void on_list_overdue(kin__gate_visitor *visitor) {
-  kin__feed_report_overdue(
-      KIN__CONTAINER_OF(visitor, kin__feed_listing, turn)->feed);
-}
-
-static int want_list(kin_feed *feed) {
-  kin__feed_listing *listing = feed->listing;
-  if (listing == NULL) {
-    listing = kin__calloc(feed->env->allocator, 1, sizeof *listing);
-    if (listing == NULL) {
-      return KIN_ENOMEM;
-    }
-    listing->feed = feed;
-    kin__gate_visitor_init(&listing->turn, on_list_turn, on_list_overdue);
-    feed->listing = listing;
-  }
-  kin__feed_list_wanted(feed);
-  return 0;
-}
-
-/* A client makes a few lists at a time (a stream is a list until it is
- * complete). So many informers that start together do not request and stage all
- * objects at once. *must_wait: on_list_turn will send the request. Errors:
- * KIN_ENOMEM. */
-static int take_turn(kin_feed *feed, const kin__listwatch_request *wanted,
-                     bool *must_wait) {
-  bool is_list = kin__is_list(wanted->kind);
-  int err = is_list && wanted->token == NULL ? want_list(feed) : 0;
-  *must_wait = err == 0 && is_list && feed->env->lists != NULL &&
-               !kin__gate_enter(feed->env->lists, &feed->listing->turn);
-  if (*must_wait) {
-    feed->listing->first = *wanted;
-  }
-  return err;
-}
-
-void kin__feed_leave_lists(kin_feed *feed) {
-  if (feed->env->lists != NULL) {
-    kin__gate_leave(feed->env->lists, &feed->listing->turn);
-  }
-}
-
-/* A list that waits for another attempt, or is being applied, goes on without
- * its place. */
-static void leave_lists(kin_feed *feed) {
-  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
-  if (feed->listing == NULL || state == KIN__LISTWATCH_LISTING ||
-      state == KIN__LISTWATCH_STREAMING) {
-    return;
-  }
-  kin__feed_leave_lists(feed);
-  if (state != KIN__LISTWATCH_APPLYING && state != KIN__LISTWATCH_WAITING) {
-    kin__free(feed->env->allocator, feed->listing);
-    feed->listing = NULL;
-  }
-}
 
 /* --- Carrying out the machine's actions ----------------------------------- */
 
@@ -233,14 +16,13 @@ static void step_simple(kin_feed *feed, kin__listwatch_input_type type) {
   kin__feed_step(feed, &input);
 }
 
-/* Sends the request, unless there was an error before. */
-static void request(kin_feed *feed, const kin__listwatch_request *wanted,
-                    int err) {
+void kin__feed_make_request(kin_feed *feed,
+                            const kin__listwatch_request *wanted, int err) {
   if (err == 0 && feed->owner->admit != NULL) {
     err = feed->owner->admit(feed);
   }
   if (err == 0) {
-    err = send_request(feed, wanted);
+    err = kin__feed_send_request(feed, wanted);
   }
   if (err != 0) {
     kin__failure cause;
@@ -320,10 +102,10 @@ static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
   kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
   bool is_closed = feed->is_closed;
   if (actions->cancel_request) {
-    drop_request(feed);
+    kin__feed_drop_request(feed);
   }
   if (actions->hold_request) {
-    hold(feed);
+    kin__feed_hold(feed);
   }
   return feed->is_closed == is_closed &&
          kin__listwatch_state_of(&feed->listwatch) == state;
@@ -355,32 +137,20 @@ void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
     start_timer(feed, actions->timer_ms);
   }
   if (begins_request(&actions->request)) {
-    start_clock(feed);
+    kin__feed_start_clock(feed);
   }
   report(feed, actions, failure);
   kin__feed_update_state(feed);
   if (actions->continue_request) {
-    unhold(feed);
+    kin__feed_unhold(feed);
   }
-  leave_lists(feed);
+  kin__feed_update_turn(feed);
   if (actions->request.kind != KIN__REQUEST_NONE) {
     bool must_wait;
-    int err = take_turn(feed, &actions->request, &must_wait);
+    int err = kin__feed_take_turn(feed, &actions->request, &must_wait);
     if (!must_wait) {
-      request(feed, &actions->request, err);
+      kin__feed_make_request(feed, &actions->request, err);
     }
-  }
-}
-
-static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
-  kin_feed *feed = KIN__CONTAINER_OF(visitor, kin__feed_listing, turn)->feed;
-  const kin__listwatch_request first = feed->listing->first;
-  kin__feed_report_turn(feed, waited_ms);
-  if (first.kind == KIN__REQUEST_STREAM &&
-      kin__listwatch_is_stream_refused(&feed->listwatch)) {
-    step_simple(feed, KIN__INPUT_REFUSED);
-  } else {
-    request(feed, &first, 0);
   }
 }
 
@@ -425,7 +195,7 @@ void kin__feed_close(kin_feed *feed) {
 }
 
 void kin__feed_reshard(kin_feed *feed) {
-  doubt_shard(feed);
+  kin__feed_doubt_shard(feed);
   kin__feed_relist(feed);
 }
 
@@ -495,13 +265,13 @@ void kin__feed_opened(kin_feed *feed, uint64_t connection) {
 
 void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure) {
-  drop_request(feed);
+  kin__feed_drop_request(feed);
   step_failed(feed, type, failure);
 }
 
 void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
                           const kin__failure *failure) {
-  request_ended(feed);
+  kin__feed_request_ended(feed);
   step_failed(feed, type, failure);
 }
 
@@ -510,7 +280,7 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
   const char *why = feed->request == KIN__REQUEST_LIST
                         ? kin__feed_list_page(feed, token)
                         : NULL;
-  request_ended(feed);
+  kin__feed_request_ended(feed);
   if (why != NULL) {
     kin__feed_refuse(feed, KIN_EUNEXPECTED, why);
     return;
@@ -532,7 +302,7 @@ void kin__feed_streamed(kin_feed *feed, const char *version) {
 }
 
 void kin__feed_end_watch(kin_feed *feed) {
-  request_ended(feed);
+  kin__feed_request_ended(feed);
   kin__listwatch_input input = {.type = KIN__INPUT_WATCH_ENDED,
                                 .quiet_ms = kin__env_now_ms(feed->env) -
                                             feed->last_byte_ms};
@@ -578,7 +348,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   kin__stage_init(&feed->held, &env->memory->cells);
   kin__notice_init(&feed->notice);
   kin__link_init(&feed->paused_node);
-  doubt_shard(feed);
+  kin__feed_doubt_shard(feed);
 }
 
 void kin__feed_finish(kin_feed *feed) {

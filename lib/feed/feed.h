@@ -318,7 +318,7 @@ static inline bool kin__feed_waits_to_list(const kin_feed *feed) {
 }
 
 /* Gives that place away; the list goes on. */
-void kin__feed_leave_lists(kin_feed *feed);
+void kin__feed_leave_turn(kin_feed *feed);
 
 static inline bool kin__feed_is_retry(const kin_feed *feed) {
   return feed->is_retry;

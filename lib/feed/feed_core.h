@@ -5,9 +5,10 @@
 #include "feed/feed.h"
 
 /* Shared by the files of a feed. feed.c carries the machine's actions out;
- * feed_input.c takes objects from a source; feed_verify.c finds out whether a
- * feed is up to date; feed_state.c computes the public state; feed_report.c
- * logs. */
+ * open_request.c has the request at the source, list_turn.c the place among the
+ * client's lists; feed_input.c takes objects from a source; feed_verify.c finds
+ * out whether a feed is up to date; feed_state.c computes the public state;
+ * feed_report.c logs. */
 
 static inline bool kin__is_watch(kin__request_kind request) {
   return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
@@ -36,6 +37,40 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 /* Carries actions out, in their declared order. `failure`: of the input. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure);
+
+/* Makes a request, if the owner admits it. `err`: a failure before; it is an
+ * input of the machine, as is a failure of the owner or the source. */
+void kin__feed_make_request(kin_feed *feed,
+                            const kin__listwatch_request *wanted, int err);
+
+/* Opens a request at the source. Errors: the modifier's, the source's. */
+int kin__feed_send_request(kin_feed *feed,
+                           const kin__listwatch_request *wanted);
+/* The time of a request begins now; of a list: with its first page. */
+void kin__feed_start_clock(kin_feed *feed);
+/* Unknown until the list: whether the server selects the objects of the
+ * shard. */
+void kin__feed_doubt_shard(kin_feed *feed);
+/* Reading stops while a streamed list is applied, so that no event overtakes
+ * the list. */
+void kin__feed_hold(kin_feed *feed);
+/* The list is applied: takes the events that were held, and reads on. */
+void kin__feed_unhold(kin_feed *feed);
+/* The request has ended at its source. */
+void kin__feed_request_ended(kin_feed *feed);
+/* Cancels the request, if one is open. The source must not feed from inside
+ * cancel. */
+void kin__feed_drop_request(kin_feed *feed);
+
+/* A client makes a few lists at a time (a stream is a list until it is
+ * complete). So many informers that start together do not request and stage all
+ * objects at once. *must_wait: the request is made when its turn comes. Errors:
+ * KIN_ENOMEM. */
+int kin__feed_take_turn(kin_feed *feed, const kin__listwatch_request *wanted,
+                        bool *must_wait);
+/* The machine's state has changed. A list that waits for another attempt, or is
+ * being applied, goes on without its place. */
+void kin__feed_update_turn(kin_feed *feed);
 
 /* Something has come. An answer that is late, and is not a watch, is logged once
  * and makes the state STALE. */

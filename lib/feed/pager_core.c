@@ -29,7 +29,7 @@ static void wake(kin__pager_core *core) {
 static void stop_reading(kin__pager_core *core) {
   kin__feed_pause(&core->feed, &core->paused);
   if (!kin__link_is_empty(&core->paused)) {
-    kin__feed_leave_lists(&core->feed);
+    kin__feed_leave_turn(&core->feed);
   }
 }
 

@@ -70,17 +70,10 @@ static int apply_delete(const change *c, uint32_t slot) {
 
 static bool is_same(const change *c, const kin_object *a) {
   const kin_object *b = c->delta->object;
-  if (a == b) {
-    return true;
-  }
-  kin_str uid = kin_object_uid(a);
-  kin_str version = kin_object_resource_version(a);
-  return uid.length > 0 && version.length > 0 &&
-         kin_object_is_key_only(a) == kin_object_is_key_only(b) &&
-         kin__str_equal(uid, kin_object_uid(b)) &&
-         kin__str_equal(version, kin_object_resource_version(b)) &&
-         (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
-          kin__object_has_same_text(a, b));
+  return a == b ||
+         (kin__object_is_same_state(a, b) &&
+          (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
+           kin__object_has_same_text(a, b)));
 }
 
 static bool is_recreated(const kin_object *old, const kin_object *object) {

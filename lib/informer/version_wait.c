@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "informer/version_wait.h"
+#include "informer/version_wait_core.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "informer/scope.h"
 #include "informer/scopes.h"
-#include "informer/version_wait_core.h"
 #include "listwatch/version.h"
 
 #define MAX_WAITS 4096u
 /* Each of these is compared with every version that the watch reaches. */
 #define MAX_ODD 64u
-#define WAITS_PER_STEP 64u
-/* Time for the watch to reach a version by itself, before a question. A version
- * that the server does not know costs a list of one item from time to time. */
-#define PATIENCE_MS 500u
-#define LONGEST_PAUSE_MS 60000u
 
 typedef kin__version_wait version_wait;
-
-static uint64_t now_of(const kin__scope *scope) {
-  return kin__env_now_ms(scope->informer->env);
-}
 
 /* --- From one list to the next -------------------------------------------- */
 
@@ -55,8 +43,7 @@ static void on_timeout(kin__timer *timer) {
   }
 }
 
-/* The wait's version is reached: the keys queued now must be processed next. */
-static void settle(version_wait *wait) {
+void kin__version_wait_settle(version_wait *wait) {
   kin_informer *informer = wait->informer;
   kin__scope_waits *waits = wait->scope->waits;
   leave(wait);
@@ -67,15 +54,12 @@ static void settle(version_wait *wait) {
 }
 
 static void on_place(kin__timer *place) {
-  settle(KIN__CONTAINER_OF(place, version_wait, place));
+  kin__version_wait_settle(KIN__CONTAINER_OF(place, version_wait, place));
 }
 
 /* --- The scope's position ------------------------------------------------- */
 
-/* The position, or a newer version verified since the last list. "" while
- * unknown, while versions repeat, and while the store has what was to be listed
- * before a change: another shard, or keys without their bodies. */
-static const char *position_of(const kin__scope *scope) {
+const char *kin__version_waits_position(const kin__scope *scope) {
   const char *version = kin__listwatch_version(&scope->feed.listwatch);
   const kin__scope_waits *waits = scope->waits;
   if (kin__listwatch_versions_repeat(&scope->feed.listwatch) ||
@@ -111,20 +95,20 @@ static void reach_odd(kin__scope *scope, const char *position) {
     version_wait *wait = KIN__CONTAINER_OF(node, version_wait, odd_node);
     next = node->next;
     if (kin__version_reaches(position, wait->version)) {
-      settle(wait);
+      kin__version_wait_settle(wait);
     }
   }
 }
 
 static bool reach(kin__scope *scope) {
-  const char *position = position_of(scope);
+  const char *position = kin__version_waits_position(scope);
   if (position[0] == '\0') {
     return false;
   }
   reach_odd(scope, position);
   return kin__timers_run(
       &scope->waits->by_version, number_of(position),
-      kin__sched_pieces(scope->informer->env->sched, WAITS_PER_STEP));
+      kin__sched_pieces(scope->informer->env->sched, KIN__WAITS_PER_STEP));
 }
 
 /* A next version may come before the task runs, and a version without an order
@@ -133,7 +117,7 @@ void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
   (void)version;
   kin__scope *scope = kin__scope_of(feed);
   if (scope->waits != NULL && scope->waits->wants_steps) {
-    reach_odd(scope, position_of(scope));
+    reach_odd(scope, kin__version_waits_position(scope));
     kin__version_waits_wake(scope);
   }
 }
@@ -147,14 +131,10 @@ static version_wait *first_settled(const kin__scope *scope) {
              : NULL;
 }
 
-static kin__slice begin_slice(const kin__scope *scope) {
-  return kin__slice_begin_small(scope->informer->env->sched, WAITS_PER_STEP);
-}
-
 static bool end_settled(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
   version_wait *wait = first_settled(scope);
-  kin__slice slice = begin_slice(scope);
+  kin__slice slice = kin__version_waits_slice(scope);
   while (wait != NULL && kin__slice_next(&slice)) {
     end(wait, 0);
     wait = first_settled(scope);
@@ -179,144 +159,6 @@ void kin__version_waits_processed(kin_informer *informer) {
   }
 }
 
-/* --- Questions ------------------------------------------------------------ */
-
-static uint64_t at_least(uint64_t a, uint64_t b) {
-  return a > b ? a : b;
-}
-
-static uint64_t at_most(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-
-/* Time of the next question to the feed; UINT64_MAX: none. */
-static uint64_t due_ms(const kin__scope_waits *waits) {
-  uint64_t due = UINT64_MAX;
-  if (!kin__link_is_empty(&waits->questions)) {
-    due = 0;
-  }
-  if (!kin__link_is_empty(&waits->fresh)) {
-    due = at_most(due, kin__version_wait_first(&waits->fresh)->began_ms +
-                           PATIENCE_MS);
-  }
-  if (!kin__link_is_empty(&waits->asked)) {
-    due = at_most(due, waits->again_ms);
-  }
-  return at_least(due, waits->not_before_ms);
-}
-
-/* A wait is asked about like a question: "what is the newest version?" So a
- * wait for a version that does not exist cannot make the feed lose its
- * position. */
-static void ask_feed(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  waits->asking = KIN__ASKING_FEED;
-  waits->wants_watch = false;
-  if (kin__feed_verify(&scope->feed, "") != 0) {
-    waits->asking = KIN__ASKING_NOTHING;
-    waits->not_before_ms = now_of(scope) + PATIENCE_MS;
-    waits->wants_watch = true;
-    return;
-  }
-  if (kin__link_is_empty(&waits->asked)) {
-    waits->again_after_ms = PATIENCE_MS;
-  }
-  kin__link_splice(&waits->asked, &waits->fresh);
-  kin__link_splice(&waits->open_questions, &waits->questions);
-}
-
-static void ask_if_due(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  kin__timers *timers = scope->informer->env->timers;
-  kin__timer_stop(timers, &waits->timer);
-  /* The first list wakes the task. */
-  if (waits->asking != KIN__ASKING_NOTHING || !scope->feed.has_synced) {
-    return;
-  }
-  if (due_ms(waits) <= now_of(scope)) {
-    ask_feed(scope);
-  }
-  uint64_t due = due_ms(waits);
-  if (waits->asking == KIN__ASKING_NOTHING && due != UINT64_MAX) {
-    kin__timer_start(timers, &waits->timer, due);
-  }
-}
-
-/* A question ends the watch, so mere waits give a new watch time first. */
-void kin__version_waits_opened(kin_feed *feed) {
-  kin__scope *scope = kin__scope_of(feed);
-  kin__scope_waits *waits = scope->waits;
-  if (waits != NULL && waits->wants_watch) {
-    bool is_asked = !kin__link_is_empty(&waits->questions);
-    waits->wants_watch = false;
-    waits->not_before_ms = now_of(scope) + (is_asked ? 0 : PATIENCE_MS);
-    kin__version_waits_wake(scope);
-  }
-}
-
-void kin__version_waits_verified(kin_feed *feed, int code,
-                                 const char *version) {
-  kin__scope *scope = kin__scope_of(feed);
-  kin__scope_waits *waits = scope->waits;
-  waits->asking = KIN__ASKING_TOLD;
-  waits->verdict = code;
-  waits->lists = feed->counters.lists;
-  snprintf(waits->newest, sizeof waits->newest, "%s", version);
-  snprintf(waits->verified, sizeof waits->verified, "%s",
-           code == 0 ? version : "");
-  kin__version_waits_wake(scope);
-}
-
-static void asking_is_over(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  waits->asking = KIN__ASKING_NOTHING;
-  waits->again_after_ms = at_most(2 * waits->again_after_ms, LONGEST_PAUSE_MS);
-  waits->again_ms = now_of(scope) + waits->again_after_ms;
-}
-
-static void ask_again_later(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  kin__link_splice(&waits->questions, &waits->open_questions);
-  waits->not_before_ms = now_of(scope) + waits->retry_after_ms;
-  waits->retry_after_ms = at_most(2 * waits->retry_after_ms, LONGEST_PAUSE_MS);
-  asking_is_over(scope);
-}
-
-static bool answer(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  kin__slice slice = begin_slice(scope);
-  while (kin__slice_next(&slice)) {
-    version_wait *wait = kin__version_wait_first(&waits->open_questions);
-    if (wait == NULL) {
-      waits->retry_after_ms = PATIENCE_MS;
-      asking_is_over(scope);
-      return false;
-    }
-    memcpy(wait->version, waits->newest, sizeof wait->version);
-    settle(wait);
-  }
-  return true;
-}
-
-/* Whether a list after the verdict reaches the verdict's version. A list from a
- * watch cache may not. */
-static bool judge_list(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  const char *position = position_of(scope);
-  if (scope->feed.counters.lists == waits->lists || scope->feed.is_relisting) {
-    return false;
-  }
-  if (waits->newest[0] == '\0' ||
-      kin__version_is_before(position, waits->newest)) {
-    ask_again_later(scope);
-    return false;
-  }
-  waits->asking = KIN__ASKING_TOLD;
-  waits->verdict = 0;
-  snprintf(waits->newest, sizeof waits->newest, "%s", position);
-  return true;
-}
-
 static void end_all(kin__link *list, int code) {
   for (version_wait *wait; (wait = kin__version_wait_first(list)) != NULL;) {
     wait->place.is_active = false;
@@ -324,8 +166,8 @@ static void end_all(kin__link *list, int code) {
   }
 }
 
-/* Ends all waits in by_version, so the heap need not stay in order. */
-static void end_unsettled(kin__scope *scope, int code) {
+/* All waits in by_version end, so the heap need not stay in order. */
+void kin__version_waits_end_unsettled(kin__scope *scope, int code) {
   kin__scope_waits *waits = scope->waits;
   kin__timers_init(&waits->by_version);
   end_all(&waits->fresh, code);
@@ -334,50 +176,22 @@ static void end_unsettled(kin__scope *scope, int code) {
   end_all(&waits->open_questions, code);
 }
 
-static bool judge(kin__scope *scope) {
-  kin__scope_waits *waits = scope->waits;
-  if (waits->asking == KIN__ASKING_LIST) {
-    return judge_list(scope);
-  }
-  if (waits->asking != KIN__ASKING_TOLD) {
-    return false;
-  }
-  switch (waits->verdict) {
-  case 0:
-    if (!scope->feed.is_relisting) {
-      return answer(scope);
-    }
-    waits->asking = KIN__ASKING_LIST;
-    return true;
-  case KIN_EGONE:
-    waits->asking = KIN__ASKING_LIST;
-    return true;
-  case KIN_ENOTSUP:
-    end_unsettled(scope, KIN_ENOTSUP);
-    asking_is_over(scope);
-    return false;
-  default:
-    ask_again_later(scope);
-    return false;
-  }
-}
-
 /* --- The scope's task ----------------------------------------------------- */
 
 static bool scope_step(kin__task *task) {
   kin__scope_waits *waits = KIN__CONTAINER_OF(task, kin__scope_waits, task);
   kin__scope *scope = waits->scope;
   bool has_more = reach(scope);
-  has_more |= judge(scope);
+  has_more |= kin__version_waits_judge(scope);
   has_more |= end_settled(scope);
   if (has_more) {
     return true;
   }
   if (kin__listwatch_state_of(&scope->feed.listwatch) ==
       KIN__LISTWATCH_STOPPED) {
-    end_unsettled(scope, KIN_ECLOSED);
+    kin__version_waits_end_unsettled(scope, KIN_ECLOSED);
   }
-  ask_if_due(scope);
+  kin__version_waits_ask(scope);
   waits->wants_steps =
       !kin__link_is_empty(&waits->fresh) || !kin__link_is_empty(&waits->asked);
   return false;
@@ -408,7 +222,7 @@ static int have_waits(kin__scope *scope) {
     return KIN_ENOMEM;
   }
   waits->scope = scope;
-  waits->retry_after_ms = PATIENCE_MS;
+  waits->retry_after_ms = KIN__WAIT_PATIENCE_MS;
   kin__link_init(&waits->fresh);
   kin__link_init(&waits->asked);
   kin__timers_init(&waits->by_version);
@@ -429,7 +243,7 @@ void kin__version_waits_end(kin__scope *scope) {
   if (waits == NULL) {
     return;
   }
-  end_unsettled(scope, KIN_ECLOSED);
+  kin__version_waits_end_unsettled(scope, KIN_ECLOSED);
   end_all(&waits->settling, KIN_ECLOSED);
   kin__link_remove(&waits->settling_node);
   waits->wants_steps = false;
@@ -509,7 +323,7 @@ int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
   if (err != 0) {
     return err;
   }
-  const char *position = position_of(scope);
+  const char *position = kin__version_waits_position(scope);
   bool is_reached =
       position[0] != '\0' && kin__version_reaches(position, version);
   const kin__version_waits *waits = informer->version_waits;
@@ -524,7 +338,7 @@ int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
   }
   memcpy(wait->version, version, length + 1);
   if (is_reached) {
-    settle(wait);
+    kin__version_wait_settle(wait);
   } else {
     queue_by_version(wait);
   }
@@ -543,12 +357,7 @@ int kin_informer_verify(kin_informer *informer, const char *namespace_,
     err = begin(scope, timeout_ms, cb, data, &wait);
   }
   if (err == 0) {
-    kin__scope_waits *waits = scope->waits;
-    wait->is_question = true;
-    waits->retry_after_ms = PATIENCE_MS;
-    waits->not_before_ms =
-        at_most(waits->not_before_ms, wait->began_ms + PATIENCE_MS);
-    kin__link_push(&waits->questions, &wait->node);
+    kin__version_wait_question(wait);
   }
   return err;
 }

@@ -35,6 +35,15 @@ static bool compare(const kin_object *a, const kin_object *b,
   return result;
 }
 
+bool kin__object_is_same_state(const kin_object *a, const kin_object *b) {
+  kin_str uid = kin_object_uid(a);
+  kin_str version = kin_object_resource_version(a);
+  return uid.length > 0 && version.length > 0 &&
+         kin_object_is_key_only(a) == kin_object_is_key_only(b) &&
+         kin__str_equal(uid, kin_object_uid(b)) &&
+         kin__str_equal(version, kin_object_resource_version(b));
+}
+
 bool kin__object_has_same_text(const kin_object *a, const kin_object *b) {
   return compare(a, b, kin__str_equal);
 }

@@ -6,7 +6,11 @@
 
 #include <kin/object.h>
 
-/* Both answer false if memory runs out for an inflated text. */
+/* Whether both are the object of one uid in one version, with their bodies or
+ * without. Either may be packed. An object without uid or version is not. */
+bool kin__object_is_same_state(const kin_object *a, const kin_object *b);
+
+/* The following answer false if memory runs out for an inflated text. */
 
 /* Whether the stored texts are the same bytes. O(bytes). */
 bool kin__object_has_same_text(const kin_object *a, const kin_object *b);
