@@ -351,13 +351,15 @@ static int send_request(kin__http_source *source) {
 
 /* RQ-07: all requests but the first try of a watch take a token. A streamed
  * list counts as a list. The limiter comes after the gate of the lists, so that
- * a token is used as soon as it is taken. */
-static bool must_wait(kin__http_source *source) {
+ * a token is used as soon as it is taken. Returns whether the request may be sent
+ * at once. */
+static bool enter_limiter(kin__http_source *source) {
   const kin_feed *feed = source->feed;
+  kin__limiter *limiter = source->env->limiter;
   bool is_free = kin__feed_request_kind(feed) == KIN__REQUEST_WATCH &&
                  !kin__feed_is_retry(feed);
-  return source->env->limiter != NULL && !is_free &&
-         !kin__limiter_enter(source->env->limiter, &source->pending->turn);
+  return limiter == NULL || is_free ||
+         kin__limiter_enter(limiter, &source->pending->turn);
 }
 
 /* CN-08. */
@@ -465,7 +467,7 @@ static int open_request(void *ctx, const kin_feed_request *request,
     return err;
   }
   *out = source;
-  if (must_wait(source)) {
+  if (!enter_limiter(source)) {
     kin__feed_delayed(feed);
     return 0;
   }

@@ -467,7 +467,7 @@ static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
 }
 
 /* Returns whether the request may be sent at once. */
-static bool has_turn(kin_request *request) {
+static bool enter_limiter(kin_request *request) {
   kin__limiter *limiter = env_of(request)->limiter;
   request->state = TURN;
   return limiter == NULL || kin__limiter_enter(limiter, &request->turn);
@@ -478,7 +478,7 @@ static void on_timer(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, timer);
   if (request->state == OPEN) {
     take_answer(request);
-  } else if (has_turn(request)) {
+  } else if (enter_limiter(request)) {
     send_now(request);
   }
 }
@@ -529,7 +529,7 @@ static kin_request *make_request(kin__host *host, const kin_request_spec *spec,
 }
 
 static int begin(kin_request *request, kin__host *host) {
-  int err = has_turn(request) ? send_request(request) : 0;
+  int err = enter_limiter(request) ? send_request(request) : 0;
   if (err == 0) {
     kin__member_join(&request->member, host);
     if (request->deadline_ms != UINT64_MAX) {
