@@ -276,8 +276,7 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
 /* The end of the socket is the end of the stream only after the server's
  * close_notify: an attacker can cut a connection. A server that ends, or a
  * balancer without a server behind, closes during the handshake. A few servers
- * refuse a client's certificate in this way, without an alert: so the files are
- * looked at again. */
+ * refuse a client's certificate or a session in this way, without an alert. */
 static int tls_end(kin__stream *base) {
   tls_stream *stream = self(base);
   if (!base->is_ready) {
