@@ -442,8 +442,8 @@ KIN_EXTERN int kin_informer_close(kin_informer *informer,
  * until its old objects have been deleted, then begins anew.
  *
  * Legal in every event callback.
- * Errors: KIN_EINVAL (no name of a namespace, or the informer is for all
- * namespaces), KIN_EEXIST, KIN_ETOOBIG (the informer has 1,024, unfinished
+ * Errors: KIN_EINVAL (no name of a namespace, or the informer is for all; see
+ * kin_client_problem), KIN_EEXIST, KIN_ETOOBIG (it has 1,024, unfinished
  * removals included), KIN_ECLOSED, KIN_ENOMEM. Nothing has changed then.
  * Cost: O(namespaces), with a small factor. */
 KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
@@ -484,8 +484,8 @@ KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
  *
  * Legal in every event callback.
  * Errors: KIN_EINVAL (no such shard, more than 4,096 shards, or the informer
- * has a parameter shardSelector), KIN_ECLOSED. Nothing has changed then.
- * Cost: O(namespaces); then a list. */
+ * has a parameter shardSelector; see kin_client_problem), KIN_ECLOSED. Nothing
+ * has changed then. Cost: O(namespaces); then a list. */
 KIN_EXTERN int kin_informer_set_shard(kin_informer *informer, uint32_t index,
                                       uint32_t count);
 
