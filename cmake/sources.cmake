@@ -390,6 +390,7 @@ set(kinformer_kubeconfig_sources
   lib/config/yaml_scalar.c
   lib/connect/kube_finder.c
   lib/connect/late.c
+  lib/connect/late_call.c
   lib/connect/open_kubeconfig.c)
 
 set(kinformer_kubeconfig_headers

@@ -87,6 +87,11 @@ void kin__resolved_config_finish(kin__resolved_config *config);
 bool kin__resolved_config_is_same(const kin__resolved_config *a,
                                   const kin__resolved_config *b);
 
+/* Whether both lead to the same server, with any credentials. Behind a proxy a
+ * TLS server name may choose the server. */
+bool kin__resolved_config_has_same_address(const kin__resolved_config *a,
+                                           const kin__resolved_config *b);
+
 /* Chooses context, cluster and user, merges the overrides into them, and checks
  * them (KC-05 to KC-08, KC-10). `out` has been initialised; after an error it
  * must still be finished. env->getenv and env->read are not called.

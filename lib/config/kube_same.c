@@ -92,3 +92,9 @@ bool kin__resolved_config_is_same(const kin__resolved_config *a,
          a->disable_compression == b->disable_compression &&
          is_same_exec(a->exec, b->exec) && is_same_impersonation(a, b);
 }
+
+bool kin__resolved_config_has_same_address(const kin__resolved_config *a,
+                                           const kin__resolved_config *b) {
+  return is_same_text(a->server, b->server) &&
+         is_same_text(a->tls_server_name, b->tls_server_name);
+}

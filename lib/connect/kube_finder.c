@@ -94,7 +94,9 @@ static void load_in_pool(uv_work_t *work) {
 static void tell_found(kube_finder *finder) {
   kin_client_options options = *kin__late_options(finder->late);
   kin__resolved_config_apply(&finder->next, &options);
-  kin__late_found(finder->late, &options);
+  bool is_moved = finder->has_current && !kin__resolved_config_has_same_address(
+                                             &finder->current, &finder->next);
+  kin__late_found(finder->late, &options, is_moved);
 }
 
 /* Settings that could not be used are looked for again: there may be memory

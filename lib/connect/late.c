@@ -1,188 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "connect/late.h"
+#include "connect/late_core.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/fork.h"
-#include "base/link.h"
 #include "base/str.h"
 #include "client/client_options.h"
-#include "transport/exchange.h"
 
 #define CALLS_PER_STEP 16u
 
-/* An exchange as its owner knows it: one that waits for a server, or one that
- * runs. */
-typedef struct late_call {
-  kin__link node; /* in a list of late's, or a retired's */
-  kin__late *late;
-  struct retired *old;     /* the replaced server that it runs on; or NULL */
-  kin__exchange *exchange; /* NULL while it waits */
-  kin__request request;    /* its texts follow the struct */
-  kin__exchange_callbacks callbacks;
-  void *ctx;
-  bool is_paused; /* while it waits */
-} late_call;
-
-/* A server that was replaced. Its watches are broken, other exchanges go on to
- * their end, and then it is closed. */
-typedef struct retired {
-  kin__link node; /* in late.retired */
-  kin__late *late;
-  kin__server *server;
-  kin__link calls; /* not looked at yet */
-  kin__link rest;  /* exchanges that go on */
-  bool is_closing;
-  kin__task task;
-} retired;
-
-struct kin__late {
-  kin__server_place place; /* with the log below */
-  kin__log log;            /* the client's, but for the text of a problem */
-  char problem[KIN__PROBLEM_SIZE];
-  kin_client_options options; /* of the program, without a server */
-  char *proxy_authority_file; /* a member of these; owned */
-  uint32_t connect_timeout_ms;
-  kin__finder finder;
-  kin__server *server; /* NULL: none was found yet */
-  uint32_t generation; /* servers that were replaced */
-  kin__link waiting;
-  kin__link served; /* no longer wait, and have not begun */
-  kin__task serving;
-  kin__exchange_error failure; /* theirs, if there is no server */
-  kin__link running;
-  uint64_t searched_ms; /* when the last search ended */
-  bool has_searched;    /* a search has ended */
-  bool is_searching;
-  bool is_slow;        /* requests no longer wait for this search, if there is a
-                        * server */
-  kin__timer due;      /* a search begins */
-  kin__timer patience; /* requests no longer wait for a search */
-  bool is_doubted;     /* other settings may cure the last failure */
-  bool is_unref;
-  bool is_finder_closed;
-  kin__link retired;
-  kin__server_stats past; /* of servers that are gone */
-  kin__fork_mark fork_mark;
-  void (*close_cb)(void *ctx);
-  void *close_ctx;
-};
+typedef kin__late_call late_call;
+typedef kin__retired retired;
 
 static uint64_t late_now_ms(const kin__late *late) {
   const kin__sched *sched = &late->place.loop->sched;
   return sched->now_ns(sched->ctx) / 1000000;
-}
-
-/* --- Calls ---------------------------------------------------------------- */
-
-static void free_call(late_call *call) {
-  kin__late *late = call->late;
-  retired *old = call->old;
-  kin__link_remove(&call->node);
-  kin__free(late->place.allocator, call);
-  if (old != NULL) {
-    kin__sched_add(&late->place.loop->sched, &old->task);
-  }
-}
-
-static void end_call(late_call *call, const kin__exchange_error *error) {
-  void (*on_end)(void *ctx, const kin__exchange_error *error) =
-      call->callbacks.on_end;
-  void *ctx = call->ctx;
-  free_call(call);
-  on_end(ctx, error);
-}
-
-static void on_call_head(void *ctx, const kin__response_head *head) {
-  late_call *call = ctx;
-  if (head->status == 401 && call->old == NULL) {
-    call->late->is_doubted = true;
-  }
-  call->callbacks.on_head(call->ctx, head);
-}
-
-static void on_call_body(void *ctx, const char *bytes, size_t length) {
-  late_call *call = ctx;
-  call->callbacks.on_body(call->ctx, bytes, length);
-}
-
-/* A connection that was cut in a body counts, too: the server may have ended to
- * come back with another certificate. */
-static bool is_curable(const kin__exchange_error *error) {
-  switch (error->error_class) {
-  case KIN_CLASS_DNS:
-  case KIN_CLASS_CONNECT:
-  case KIN_CLASS_TLS:
-  case KIN_CLASS_AUTH:
-    return true;
-  default:
-    return false;
-  }
-}
-
-static void on_call_end(void *ctx, const kin__exchange_error *error) {
-  late_call *call = ctx;
-  bool is_replaced = call->old != NULL; /* the failure has been cured */
-  if (error != NULL && !is_replaced && is_curable(error)) {
-    call->late->is_doubted = true;
-  }
-  end_call(call, error);
-}
-
-static int start_call(late_call *call) {
-  static const kin__exchange_callbacks callbacks = {
-      .on_head = on_call_head, .on_body = on_call_body, .on_end = on_call_end};
-  kin__late *late = call->late;
-  int err =
-      kin__exchange_start(kin__server_transport(late->server), &call->request,
-                          &callbacks, call, &call->exchange);
-  if (err != 0) {
-    return err;
-  }
-  kin__link_remove(&call->node);
-  kin__link_push(&late->running, &call->node);
-  if (call->is_paused) {
-    kin__exchange_pause(call->exchange);
-  }
-  return 0;
-}
-
-static size_t text_size(const char *text) {
-  return text != NULL ? strlen(text) + 1 : 0;
-}
-
-static const char *keep_text(char **at, const char *text) {
-  if (text == NULL) {
-    return NULL;
-  }
-  char *copy = *at;
-  size_t size = strlen(text) + 1;
-  memcpy(copy, text, size);
-  *at += size;
-  return copy;
-}
-
-/* The body stays the caller's until the end, as in an exchange. */
-static late_call *make_call(kin__late *late, const kin__request *request) {
-  size_t size = text_size(request->method) + text_size(request->target) +
-                text_size(request->accept) + text_size(request->content_type) +
-                text_size(request->if_none_match);
-  late_call *call = kin__malloc(late->place.allocator, sizeof *call + size);
-  if (call == NULL) {
-    return NULL;
-  }
-  *call = (late_call){.late = late, .request = *request};
-  char *at = (char *)(call + 1);
-  call->request.method = keep_text(&at, request->method);
-  call->request.target = keep_text(&at, request->target);
-  call->request.accept = keep_text(&at, request->accept);
-  call->request.content_type = keep_text(&at, request->content_type);
-  call->request.if_none_match = keep_text(&at, request->if_none_match);
-  kin__link_init(&call->node);
-  return call;
 }
 
 /* --- Searches ------------------------------------------------------------- */
@@ -210,14 +43,14 @@ static bool serve_step(kin__task *task) {
   kin__slice slice = kin__slice_begin(&late->place.loop->sched, CALLS_PER_STEP);
   while (!kin__link_is_empty(&late->served) && kin__slice_next(&slice)) {
     late_call *call = KIN__CONTAINER_OF(late->served.next, late_call, node);
-    int err = late->server != NULL ? start_call(call) : 0;
+    int err = late->server != NULL ? kin__late_start_call(call) : 0;
     if (err != 0) {
       set_failure(late, err,
                   err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
                   kin_strerror(err));
     }
     if (err != 0 || late->server == NULL) {
-      end_call(call, &late->failure);
+      kin__late_end_call(call, &late->failure);
     }
   }
   return !kin__link_is_empty(&late->served);
@@ -367,7 +200,8 @@ const kin_client_options *kin__late_options(const kin__late *late) {
   return &late->options;
 }
 
-void kin__late_found(kin__late *late, const kin_client_options *options) {
+void kin__late_found(kin__late *late, const kin_client_options *options,
+                     bool is_moved) {
   retired *old = kin__malloc(late->place.allocator, sizeof *old);
   kin__server *server = NULL;
   int err = is_cut_off(late) ? UV_ECANCELED : old == NULL ? KIN_ENOMEM : 0;
@@ -384,10 +218,11 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   late->is_doubted = false;
   if (late->server != NULL) {
     retire(late, old);
+    late->generation++;
   } else {
     kin__free(late->place.allocator, old);
   }
-  late->generation += late->server != NULL;
+  late->address += late->server == NULL || is_moved;
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
   late->finder.opened(late->finder.ctx, true);
@@ -414,14 +249,14 @@ static int late_start(void *ctx, const kin__request *request,
                       void *callbacks_ctx, void **out) {
   kin__late *late = ctx;
   *out = NULL;
-  late_call *call = make_call(late, request);
+  late_call *call = kin__late_make_call(late, request);
   if (call == NULL) {
     return KIN_ENOMEM;
   }
   call->callbacks = *callbacks;
   call->ctx = callbacks_ctx;
   if (!is_search_due(late)) {
-    int err = start_call(call);
+    int err = kin__late_start_call(call);
     if (err != 0) {
       kin__free(late->place.allocator, call);
       return err;
@@ -435,30 +270,6 @@ static int late_start(void *ctx, const kin__request *request,
   wait_for_search(late, call);
   *out = call;
   return 0;
-}
-
-static void late_cancel(void *exchange) {
-  late_call *call = exchange;
-  if (call->exchange != NULL) {
-    kin__exchange_cancel(call->exchange);
-  }
-  free_call(call);
-}
-
-static void late_pause(void *exchange) {
-  late_call *call = exchange;
-  call->is_paused = true;
-  if (call->exchange != NULL) {
-    kin__exchange_pause(call->exchange);
-  }
-}
-
-static void late_resume(void *exchange) {
-  late_call *call = exchange;
-  call->is_paused = false;
-  if (call->exchange != NULL) {
-    kin__exchange_resume(call->exchange);
-  }
 }
 
 static void late_get_stats(void *ctx, kin__server_stats *stats) {
@@ -587,9 +398,9 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   kin__timer_init(&late->due, on_search_due);
   kin__timer_init(&late->patience, on_search_slow);
   *out = (kin__route){.ops = {.start = late_start,
-                              .cancel = late_cancel,
-                              .pause = late_pause,
-                              .resume = late_resume,
+                              .cancel = kin__late_cancel,
+                              .pause = kin__late_pause,
+                              .resume = kin__late_resume,
                               .ctx = late},
                       .get_stats = late_get_stats,
                       .set_ref = late_set_ref,

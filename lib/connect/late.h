@@ -21,7 +21,8 @@
  *
  * A search that fails changes nothing if there is a server. A search that finds
  * other settings replaces the server: watches of the old one are broken, as if
- * the network had failed, and so go on from their last version. Other exchanges
+ * the network had failed, and so go on from their last version, unless the new
+ * server has another address (kin__response_head.server_address). Other exchanges
  * with the old server go on to their end. */
 typedef struct kin__late kin__late;
 
@@ -56,8 +57,9 @@ const kin_client_options *kin__late_options(const kin__late *late);
 /* A server with these settings, or other settings than before: a copy of
  * kin__late_options with a server. `options` is borrowed. If that server cannot
  * be opened, the last one stays, and the next search may find the same settings
- * again. */
-void kin__late_found(kin__late *late, const kin_client_options *options);
+ * again. `is_moved`: the address is not that of the server in use. */
+void kin__late_found(kin__late *late, const kin_client_options *options,
+                     bool is_moved);
 /* The settings are those of the last kin__late_found. */
 void kin__late_same(kin__late *late);
 /* No usable settings. `message` is for people, has no secret, and is cut after

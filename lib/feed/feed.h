@@ -159,9 +159,11 @@ struct kin_feed {
   void *answer; /* the source's handle of the open request */
 
   kin__request_kind request; /* the open one */
-  bool is_retry;             /* see kin__listwatch_request */
-  bool is_opening;           /* inside source.open */
-  bool is_granted;           /* kin__feed_opened was called for the request */
+  uint16_t server_address;   /* of the last list, see kin__feed_take_address; 0:
+                            * unknown */
+  bool is_retry : 1;         /* see kin__listwatch_request */
+  bool is_opening : 1;       /* inside source.open */
+  bool is_granted : 1;       /* kin__feed_opened was called for the request */
   bool is_held;          /* the stream is paused while its list is applied */
   bool has_synced;       /* the first list was applied; set by the owner */
   bool is_relisting : 1; /* until the list of kin__feed_relist is applied */
@@ -323,6 +325,11 @@ void kin__feed_leave_turn(kin_feed *feed);
 static inline bool kin__feed_is_retry(const kin_feed *feed) {
   return feed->is_retry;
 }
+
+/* The server that grants the request has this address (kin__response_head).
+ * Returns false if the request goes on from a list of another address, which may
+ * be another cluster's. */
+bool kin__feed_take_address(kin_feed *feed, uint32_t server_address);
 
 /* Whether the events of a list that comes as a watch fill the stage. */
 static inline bool kin__feed_is_filling(const kin_feed *feed) {

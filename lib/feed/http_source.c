@@ -62,6 +62,20 @@ static bool is_json(kin_str content_type) {
 }
 
 /* Both values come from the server; only visible ASCII is shown. */
+/* Versions of one cluster say nothing in another. */
+static void lose_position(kin_feed *feed) {
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure failure = {.code = KIN_EGONE,
+                          .error_class = KIN_CLASS_SERVER,
+                          .retry_after_s = -1,
+                          .is_rv_too_large = true};
+  snprintf(failure.message, sizeof failure.message,
+           "%s: the server has another address, and may be another cluster",
+           what);
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
 static void refuse_content(kin_feed *feed, const kin__response_head *head) {
   kin_str value = head->is_identity ? head->content_type : head->encoding;
   char shown[64] = "";
@@ -139,6 +153,8 @@ static void on_head(void *ctx, const kin__response_head *head) {
                      kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
   } else if (!is_json(head->content_type) || !head->is_identity) {
     refuse_content(feed, head);
+  } else if (!kin__feed_take_address(feed, head->server_address)) {
+    lose_position(feed);
   } else {
     kin__feed_opened(feed, head->connection);
   }

@@ -118,6 +118,15 @@ int kin__feed_send_request(kin_feed *feed,
   return err <= 0 ? err : KIN_EINVAL;
 }
 
+bool kin__feed_take_address(kin_feed *feed, uint32_t server_address) {
+  bool begins_list = kin__is_list(feed->request) &&
+                     !kin__listwatch_is_later_page(&feed->listwatch);
+  if (begins_list || feed->server_address == 0) {
+    feed->server_address = (uint16_t)server_address;
+  }
+  return feed->server_address == (uint16_t)server_address;
+}
+
 void kin__feed_pause(kin_feed *feed, kin__link *list) {
   if (kin__feed_is_open(feed) && feed->source->pause != NULL &&
       kin__link_is_empty(&feed->paused_node)) {

@@ -37,6 +37,8 @@ typedef struct kin__response_head {
                      * KIN__ETAG_MAX bytes */
   uint64_t connection; /* the number of the response's connection: unique in its
                         * transport, never 0 */
+  uint32_t server_address; /* changes when the client's server has another
+                            * address, and may be another cluster's; 0: never */
 } kin__response_head;
 
 /* Why an exchange ended early. */

@@ -72,22 +72,22 @@ static void on_found(kin__tick *tick) {
   switch (f->answers[n < last ? n : last]) {
   case FOUND_A:
     options.server = f->world->server.url;
-    kin__late_found(f->late, &options);
+    kin__late_found(f->late, &options, false);
     break;
   case FOUND_A_TLS:
     snprintf(url, sizeof url, "https://127.0.0.1:%d", f->world->server.port);
     options.server = url;
     options.token = "t";
     options.insecure_skip_tls_verify = true;
-    kin__late_found(f->late, &options);
+    kin__late_found(f->late, &options, false);
     break;
   case FOUND_B:
     options.server = f->other.url;
-    kin__late_found(f->late, &options);
+    kin__late_found(f->late, &options, false);
     break;
   case FOUND_BAD:
     options.server = "ftp://nowhere";
-    kin__late_found(f->late, &options);
+    kin__late_found(f->late, &options, false);
     break;
   case SAME:
     kin__late_same(f->late);
@@ -440,7 +440,7 @@ static void test_late_replaced_server_goes_before_its_turn(void **state) {
                    0);
   kin_client_options options = *kin__late_options(f.late);
   options.server = f.other.url;
-  kin__late_found(f.late, &options);
+  kin__late_found(f.late, &options, false);
   for (size_t i = 0; i < CROWD; i++) {
     kin__task_init(&tasks[i], spin);
     kin__sched_add(env->sched, &tasks[i]);
@@ -611,7 +611,7 @@ static void test_late_search_hangs(void **state) {
   /* At last it ends. */
   kin_client_options options = *kin__late_options(f.late);
   options.server = w.server.url;
-  kin__late_found(f.late, &options);
+  kin__late_found(f.late, &options, false);
   CLIENT_UNTIL(&w, w.synced == 1);
   finish(&w, &f);
 }

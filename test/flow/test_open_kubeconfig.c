@@ -48,7 +48,8 @@ static void write_file(const bench *b, const char *text) {
 }
 
 /* Two contexts: r has the right server, w the wrong one. */
-static void write_config(const bench *b, const char *current) {
+static void write_config_of(const bench *b, const char *current,
+                            const char *right) {
   char text[1024];
   snprintf(text, sizeof text,
            "apiVersion: v1\nkind: Config\n"
@@ -59,8 +60,12 @@ static void write_config(const bench *b, const char *current) {
            "- name: r\n  context: {cluster: right}\n"
            "- name: w\n  context: {cluster: wrong}\n"
            "current-context: %s\n",
-           b->w.server.url, b->wrong.url, current);
+           right, b->wrong.url, current);
   write_file(b, text);
+}
+
+static void write_config(const bench *b, const char *current) {
+  write_config_of(b, current, b->w.server.url);
 }
 
 static int open_kubeconfig(client_world *w) {
@@ -330,6 +335,48 @@ static void test_open_stays_in_its_context(void **state) {
   bench_finish(&b);
 }
 
+#define LISTED(version, pod) ANSWER_TO_END ANSWER_PODS(version, pod)
+
+/* The chosen context gets the address of another cluster, and then the first
+ * one again. A version of the one says nothing in the other. So all is listed,
+ * although each server would let the watch go on. */
+static void test_open_moves_to_another_cluster(void **state) {
+  (void)state;
+  static const loop_reply here[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_WATCHED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}, /* back again */
+      {.bytes = LISTED("20", ANSWER_POD("b", "2", "6")), .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  static const loop_reply there[] = {
+      {.bytes = ANSWER_CHUNKED},
+      {.bytes = LISTED("9", ANSWER_POD("b", "3", "6")), .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED, .then = LOOP_CLOSE}};
+  bench b;
+  bench_init_eager(&b);
+  loop_server other;
+  loop_server_open(&other, &b.w.loop, there, 3);
+  b.w.server.replies = here;
+  b.w.server.reply_count = 5;
+  write_config(&b, "r");
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.server.requests == 2);
+  write_config_of(&b, "w", other.url); /* r stays the chosen context */
+  CLIENT_UNTIL(&b.w, other.requests == 3);
+  write_config(&b, "r");
+  assert_int_equal(b.w.code, KIN_EGONE);
+  b.w.code = 0;
+  assert_non_null(strstr(b.w.message, "another address"));
+  assert_int_equal(b.w.adds, 3);
+  assert_int_equal(b.w.deletes, 2);
+  CLIENT_UNTIL(&b.w, b.w.server.requests == 5);
+  assert_int_equal(b.w.code, KIN_EGONE);
+  assert_int_equal(b.w.adds, 4);
+  assert_int_equal(b.w.deletes, 3);
+  loop_server_close(&other);
+  bench_finish(&b);
+}
+
 /* No server was opened for the first context, because of the environment: the
  * client is in no context yet. */
 static void test_open_leaves_a_context_of_no_use(void **state) {
@@ -590,6 +637,7 @@ int main(void) {
       cmocka_unit_test(test_open_with_settings_of_no_use),
       cmocka_unit_test(test_open_warns_once),
       cmocka_unit_test(test_open_stays_in_its_context),
+      cmocka_unit_test(test_open_moves_to_another_cluster),
       cmocka_unit_test(test_open_leaves_a_context_of_no_use),
       cmocka_unit_test(test_open_stays_in_a_later_context),
       cmocka_unit_test(test_open_with_terms_for_plugins),
