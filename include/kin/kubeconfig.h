@@ -144,19 +144,20 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * settings have changed, the client connects anew with the new ones, and
  * watches go on from their last version, but not at a new address. Files that
  * can no longer be used change nothing, nor do files that have lost the
- * cluster, the user, all credentials or the impersonation (as) of the context:
- * the client neither moves to its pod's cluster nor goes on without
- * credentials, nor with more rights than before. Credentials and impersonation
- * in `which` are not lost with those of the files. The first context whose
- * server could be used is chosen for good: a later change of current-context
- * does not move the client to another cluster. That holds also if the first
- * server was found without a context, by the `server` or `cluster` of `which`:
- * the first current-context that a later reading finds is chosen then, as
- * kubectl would choose it. A new address (server or tls-server-name) in the
- * chosen context may be another cluster's, where versions say nothing:
- * informers report KIN_EGONE and list anew, other followers end with that code.
- * A cluster that was made anew at the same address is not noticed before its
- * server refuses a version.
+ * cluster, the user, all credentials or a part of the impersonation (as,
+ * as-uid, all as-groups, all as-user-extra) of the context: the client neither
+ * moves to its pod's cluster nor goes on without credentials, nor with more
+ * rights than before. To drop such a part on purpose, open a new client.
+ * Credentials and impersonation in `which` are not lost with those of the
+ * files. The first context whose server could be used is chosen for good: a
+ * later change of current-context does not move the client to another cluster.
+ * That holds also if the first server was found without a context, by the
+ * `server` or `cluster` of `which`: the first current-context that a later
+ * reading finds is chosen then, as kubectl would choose it. A new address
+ * (server or tls-server-name) in the chosen context may be another cluster's,
+ * where versions say nothing: informers report KIN_EGONE and list anew, other
+ * followers end with that code. A cluster that was made anew at the same
+ * address is not noticed before its server refuses a version.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment by

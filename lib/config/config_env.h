@@ -8,11 +8,14 @@
 #include "config/vault.h"
 
 /* The parts of the identity that a user's entry gives a client, together with
- * the program's options; bits. Each of them may be lost: a client without its
- * impersonation has more rights than before. */
+ * the program's options; bits. Each of them may be lost: a client without a part
+ * of its impersonation may have more rights than before. */
 #define KIN__IDENTITY_USER 1u /* the entry exists */
 #define KIN__IDENTITY_CREDENTIALS 2u
 #define KIN__IDENTITY_IMPERSONATION 4u
+#define KIN__IDENTITY_GROUPS 8u
+#define KIN__IDENTITY_UID 16u
+#define KIN__IDENTITY_EXTRA 32u
 
 /* The surroundings of a configuration while it is loaded. So the code has no
  * loop, and reads no file itself. */

@@ -366,7 +366,24 @@ static unsigned identity_of(const kin__kube_user *user) {
   bool has_credentials = user->exec != NULL || kin__kube_has_credentials(user);
   return (exists ? KIN__IDENTITY_USER : 0) |
          (has_credentials ? KIN__IDENTITY_CREDENTIALS : 0) |
-         (user->as.value != NULL ? KIN__IDENTITY_IMPERSONATION : 0);
+         (user->as.value != NULL ? KIN__IDENTITY_IMPERSONATION : 0) |
+         (user->as_groups.count > 0 ? KIN__IDENTITY_GROUPS : 0) |
+         (user->as_uid.value != NULL ? KIN__IDENTITY_UID : 0) |
+         (user->as_extra_count > 0 ? KIN__IDENTITY_EXTRA : 0);
+}
+
+static const char *first_part(unsigned lost) {
+  if ((lost & KIN__IDENTITY_CREDENTIALS) != 0) {
+    return "credentials";
+  }
+  if ((lost & KIN__IDENTITY_IMPERSONATION) != 0) {
+    return "impersonation (as)";
+  }
+  if ((lost & KIN__IDENTITY_GROUPS) != 0) {
+    return "impersonation (as-groups)";
+  }
+  return (lost & KIN__IDENTITY_UID) != 0 ? "impersonation (as-uid)"
+                                         : "impersonation (as-user-extra)";
 }
 
 /* A file that is cut may end in the last user, or in the context before its
@@ -389,10 +406,7 @@ static void check_identity(const kin__kube_choice *choice, unsigned identity,
     }
   } else if (exists) {
     kin__problems_add(problems, choice->user.entry.place, "user",
-                      "\"%.120s\" has no %s any more", name,
-                      (lost & KIN__IDENTITY_CREDENTIALS) != 0
-                          ? "credentials"
-                          : "impersonation (as)");
+                      "\"%.120s\" has no %s any more", name, first_part(lost));
   } else {
     tell_missing(name, "user", problems);
   }

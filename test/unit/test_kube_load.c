@@ -634,6 +634,42 @@ static void test_impersonation_in_use(void **state) {
   kube_world_expect_problem(&world, cut, NO_AS);
 }
 
+/* Groups, extra and uid narrow the rights, too: for a service account without
+ * groups, the server takes its groups of its own accord. */
+static void test_impersonation_in_parts(void **state) {
+  (void)state;
+  static const struct {
+    unsigned part;
+    const char *name;
+    const char *lines;
+    const char *cut;
+  } rows[] = {
+      {KIN__IDENTITY_GROUPS, "as-groups", "    as-groups: [g]\n",
+       "    as-groups:\n"},
+      {KIN__IDENTITY_UID, "as-uid", "    as-uid: u\n", "    as-uid:\n"},
+      {KIN__IDENTITY_EXTRA, "as-user-extra",
+       "    as-user-extra:\n      scopes: [v]\n",
+       "    as-user-extra:\n      scopes:\n"},
+  };
+  static const char as[] =
+      IN_BLOCKS "- name: a\n  user:\n    token: t\n    as: b\n";
+  static const char none[] = IN_BLOCKS "- name: a\n  user:\n    token: t\n";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[512];
+    char problem[128];
+    snprintf(problem, sizeof problem, LOST("impersonation (%s)"), rows[i].name);
+    world.env.needs_identity = HAS_ALL;
+    snprintf(text, sizeof text, "%s%s", as, rows[i].lines);
+    expect_entries(text, true, HAS_ALL | rows[i].part);
+    world.env.needs_identity = HAS_ALL | rows[i].part;
+    expect_entries(text, true, HAS_ALL | rows[i].part);
+    kube_world_expect_problem(&world, as, problem);
+    kube_world_expect_problem(&world, none, NO_AS);
+    snprintf(text, sizeof text, "%s%s", as, rows[i].cut);
+    kube_world_expect_problem(&world, text, problem);
+  }
+}
+
 /* A part that an option supplies is not lost with the file's; any other is. */
 static void test_identity_of_options_in_use(void **state) {
   (void)state;
@@ -647,6 +683,14 @@ static void test_identity_of_options_in_use(void **state) {
   world.options.token = NULL;
   expect_entries(token, true, HAS_ALL);
   kube_world_expect_problem(&world, empty, NO_CREDENTIALS);
+  static const char *const groups[] = {"of-the-option"};
+  unsigned all = HAS_ALL | KIN__IDENTITY_GROUPS | KIN__IDENTITY_UID;
+  world.env.needs_identity = all;
+  world.options.impersonate_groups = groups;
+  world.options.impersonate_group_count = 1;
+  kube_world_expect_problem(&world, token, LOST("impersonation (as-uid)"));
+  world.options.impersonate_uid = "of-the-option";
+  expect_entries(token, true, all);
 }
 
 static void test_credentials_in_use(void **state) {
@@ -819,6 +863,7 @@ int main(void) {
       TEST(test_entries_in_use),
       TEST(test_identity_in_use),
       TEST(test_impersonation_in_use),
+      TEST(test_impersonation_in_parts),
       TEST(test_identity_of_options_in_use),
       TEST(test_credentials_in_use),
       TEST(test_in_cluster_alone),
