@@ -13,10 +13,10 @@
 
 /* A number in parts, each a range of the text. */
 typedef struct yaml_number {
-  bool is_negative;
+  char sign;        /* '-', '+' or '\0' */
   unsigned base;    /* 2, 8, 10 or 16 */
   kin_str digits;   /* before the point; may have underscores */
-  kin_str fraction; /* after the point */
+  kin_str fraction; /* after the point; the same */
   char exponent_sign;
   kin_str exponent;
 } yaml_number;
@@ -49,76 +49,87 @@ static unsigned digit_value(char c) {
   return (unsigned)kin__hex_value(c);
 }
 
-/* Takes the digits at the front of `text`; underscores among them do not
+static kin_str skip_underscores(kin_str text) {
+  size_t count = 0;
+  while (count < text.length && text.data[count] == '_') {
+    count++;
+  }
+  return kin__str_from(text, count);
+}
+
+/* Takes the digits at the front of `text`; underscores around them do not
  * count. */
-static kin_str take_digits(kin_str *text, unsigned base, bool allows_underscore,
-                           size_t *count) {
+static kin_str take_digits(kin_str *text, unsigned base, size_t *count) {
+  kin_str digits = skip_underscores(*text);
   size_t used = 0;
   *count = 0;
-  while (used < text->length) {
-    char c = text->data[used];
+  while (used < digits.length) {
+    char c = digits.data[used];
     bool is_digit = digit_value(c) < base;
-    if (!is_digit && !(allows_underscore && c == '_')) {
+    if (!is_digit && c != '_') {
       break;
     }
     *count += is_digit;
     used++;
   }
-  kin_str digits = kin__str(text->data, used);
-  *text = kin__str_from(*text, used);
-  return digits;
+  *text = kin__str_from(digits, used);
+  return kin__str(digits.data, used);
 }
 
+/* Underscores before `c` do not count. */
 static bool take_char(kin_str *text, char c) {
-  if (text->length == 0 || text->data[0] != c) {
+  kin_str rest = skip_underscores(*text);
+  if (rest.length == 0 || rest.data[0] != c) {
     return false;
   }
-  *text = kin__str_from(*text, 1);
+  *text = kin__str_from(rest, 1);
   return true;
 }
 
-static unsigned take_base(kin_str *text) {
-  if (text->length < 2 || text->data[0] != '0') {
-    return 10;
+static char take_sign(kin_str *text) {
+  if (take_char(text, '-')) {
+    return '-';
   }
-  unsigned base;
-  switch (text->data[1] | 0x20) {
-  case 'x':
-    base = 16;
-    break;
-  case 'o':
-    base = 8;
-    break;
-  case 'b':
-    base = 2;
-    break;
-  default:
-    return 10;
+  return take_char(text, '+') ? '+' : '\0';
+}
+
+static void take_base(yaml_number *number, kin_str *text) {
+  kin_str rest = *text;
+  if (!take_char(&rest, '0')) {
+    return;
   }
-  *text = kin__str_from(*text, 2);
-  return base;
+  if (take_char(&rest, 'x') || take_char(&rest, 'X')) {
+    number->base = 16;
+  } else if (take_char(&rest, 'o') || take_char(&rest, 'O')) {
+    number->base = 8;
+  } else if (take_char(&rest, 'B')) {
+    number->base = 2;
+  } else if (take_char(&rest, 'b')) {
+    number->base = 2;
+    if (number->sign == '\0') {
+      number->sign = take_sign(&rest); /* 0b-1 is a number for Go */
+    }
+  } else {
+    return;
+  }
+  *text = rest;
 }
 
 /* The part from the point on, if there is one. */
 static bool split_decimal(yaml_number *number, kin_str text) {
-  bool allows_underscore = text.length > 0 && text.data[0] != '.';
   size_t before;
   size_t after = 0;
-  number->digits = take_digits(&text, 10, allows_underscore, &before);
+  number->digits = take_digits(&text, 10, &before);
   if (take_char(&text, '.')) {
-    number->fraction = take_digits(&text, 10, allows_underscore, &after);
+    number->fraction = take_digits(&text, 10, &after);
   }
   if (before + after == 0) {
     return false;
   }
   if (take_char(&text, 'e') || take_char(&text, 'E')) {
     size_t digits;
-    bool is_negative = take_char(&text, '-');
-    number->exponent_sign = is_negative ? '-' : '+';
-    if (!is_negative) {
-      (void)take_char(&text, '+');
-    }
-    number->exponent = take_digits(&text, 10, allows_underscore, &digits);
+    number->exponent_sign = take_sign(&text) == '-' ? '-' : '+';
+    number->exponent = take_digits(&text, 10, &digits);
     return digits > 0 && text.length == 0;
   }
   return text.length == 0;
@@ -139,8 +150,8 @@ static bool is_old_octal(const yaml_number *number) {
   return true;
 }
 
-/* Of another base than 10. Returns whether it fits 64 bits; with a minus those
- * of an int64. */
+/* Of another base than 10. Returns whether it fits 64 bits; with a sign, also a
+ * plus, those of an int64. */
 static bool to_integer(const yaml_number *number, uint64_t *value) {
   *value = 0;
   for (size_t i = 0; i < number->digits.length; i++) {
@@ -154,22 +165,40 @@ static bool to_integer(const yaml_number *number, uint64_t *value) {
     /* No overflow: the base is a power of two. */
     *value = *value * number->base + digit_value(c);
   }
-  return !number->is_negative || *value <= (uint64_t)INT64_MAX + 1;
+  return number->sign == '\0' ||
+         *value <= (uint64_t)INT64_MAX + (number->sign == '-');
+}
+
+static bool is_decimal(kin_str text, size_t i) {
+  return i < text.length && digit_value(text.data[i]) < 10;
+}
+
+/* Go's package drops all underscores first. A text that begins with one is a
+ * string, and in one that begins with the point they stand between digits
+ * only. */
+static bool has_wrong_underscore(kin_str text) {
+  if (text.length == 0 || (text.data[0] != '.' && text.data[0] != '_')) {
+    return false;
+  }
+  for (size_t i = 0; i < text.length; i++) {
+    if (text.data[i] == '_' &&
+        (i == 0 || !is_decimal(text, i - 1) || !is_decimal(text, i + 1))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 static bool split_number(yaml_number *number, kin_str text) {
   *number = (yaml_number){.base = 10};
-  number->is_negative = take_char(&text, '-');
-  if (!number->is_negative) {
-    (void)take_char(&text, '+');
-  }
-  if (text.length > 0 && text.data[0] == '_') {
+  if (has_wrong_underscore(text)) {
     return false;
   }
-  number->base = take_base(&text);
+  number->sign = take_sign(&text);
+  take_base(number, &text);
   if (number->base != 10) {
     size_t count;
-    number->digits = take_digits(&text, number->base, true, &count);
+    number->digits = take_digits(&text, number->base, &count);
     return count > 0 && text.length == 0;
   }
   if (!split_decimal(number, text)) {
@@ -248,12 +277,15 @@ kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
 }
 
 bool kin__yaml_is_plain_integer(kin_str text) {
-  bool is_negative = take_char(&text, '-');
-  size_t count;
-  kin_str digits = take_digits(&text, 10, false, &count);
-  bool has_zero = count > 0 && digits.data[0] == '0';
-  return text.length == 0 && count > 0 && count <= 18 &&
-         (!has_zero || (count == 1 && !is_negative));
+  size_t begin = text.length > 0 && text.data[0] == '-';
+  size_t end = begin;
+  while (is_decimal(text, end)) {
+    end++;
+  }
+  size_t count = end - begin;
+  bool has_zero = count > 0 && text.data[begin] == '0';
+  return end == text.length && count > 0 && count <= 18 &&
+         (!has_zero || (count == 1 && begin == 0));
 }
 
 const char *kin__yaml_type_name(kin__yaml_type type) {
@@ -290,7 +322,7 @@ static int put_number(kin__buf *out, const kin__yaml_node *node) {
   if (!split_number(&number, node->text)) {
     return KIN_EINVAL;
   }
-  int err = number.is_negative ? kin__buf_append_cstr(out, "-") : 0;
+  int err = number.sign == '-' ? kin__buf_append_cstr(out, "-") : 0;
   if (err == 0 && number.base != 10) {
     return put_integer(out, &number);
   }

@@ -94,10 +94,10 @@ static void test_plain_scalars(void **state) {
                           "1E+05", ".inf", "-.Inf",
                           "+.INF", ".NaN", "123456789012345678901234567890"}},
       {KIN__YAML_STRING,
-       {"nul", "TrUe",     "yEs",  "0x",         "0xg",  "0b12", "1.2.3",
-        "1e",  "e1",       "--1",  "_1",         ".",    "-",    "+",
-        "1 2", "10.0.0.1", "1:30", "2001-01-01", ".5_0", "0o8",  "-.e1",
-        "<<",  "tRUE",     "1__a", "-.nan",      "nan",  "inf"}},
+       {"nul", "TrUe",     "yEs",  "0x",         "0xg", "0b12", "1.2.3",
+        "1e",  "e1",       "--1",  "_1",         ".",   "-",    "+",
+        "1 2", "10.0.0.1", "1:30", "2001-01-01", ".5_", "0o8",  "-.e1",
+        "<<",  "tRUE",     "1__a", "-.nan",      "nan", "inf"}},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     for (size_t k = 0; k < 28 && rows[i].words[k] != NULL; k++) {
@@ -109,6 +109,27 @@ static void test_plain_scalars(void **state) {
       }
     }
   }
+}
+
+/* Rows that Go's package gave. */
+static void test_signs_and_underscores(void **state) {
+  (void)state;
+  expect_json("[-_1, -__1_, 0_x1F, 0x_1, -0_b_1_1, 0_o7, -_017, +_0_8]",
+              "[-1,-1,31,1,-3,7,-15,8]");
+  expect_json("[-.5_0, +.5_, -_._5, 1_._5, 1_e_3, 1e+_3, 1e_-_3_]",
+              "[-0.50,0.5,-0.5,1.5,1e+3,1e+3,1e-3]");
+  expect_json("[.5_0, .5e1_0, ._5, .5_, .5__0, .5_e1, .5e_1, .5e1_]",
+              "[0.50,0.5e+10,\"._5\",\".5_\",\".5__0\",\".5_e1\",\".5e_1\","
+              "\".5e1_\"]");
+  expect_json("[0b-1, 0b+1, 0_b-_1, 0B-1, -0b-1, 0x-1, 0o+1, 0x_, -_, +_.]",
+              "[-1,1,-1,\"0B-1\",\"-0b-1\",\"0x-1\",\"0o+1\",\"0x_\",\"-_\","
+              "\"+_.\"]");
+  expect_json("[+0x7fffffffffffffff, +0x8000000000000000, "
+              "+0xffffffffffffffff, +0777777777777777777777]",
+              "[9223372036854775807,\"+0x8000000000000000\","
+              "\"+0xffffffffffffffff\",9223372036854775807]");
+  expect_json("[+01777777777777777777777, 18446744073709551616]",
+              "[1777777777777777777777,18446744073709551616]");
 }
 
 static void test_json_of_values(void **state) {
@@ -536,6 +557,7 @@ static void test_vault_wipes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plain_scalars),
+      cmocka_unit_test(test_signs_and_underscores),
       cmocka_unit_test(test_json_of_values),
       cmocka_unit_test(test_numbers_too_large),
       cmocka_unit_test(test_numbers_without_json),
