@@ -11,6 +11,7 @@
 #include "transport/exchange_core.h"
 #include "transport/redirect.h"
 #include "transport/request.h"
+#include "transport/tls_stream.h"
 #include "transport/warning.h"
 
 /* Go's servers answer this in plain text, with a 400. */
@@ -268,6 +269,8 @@ void kin__exchange_fail_conn(kin__exchange *exchange,
   if (error->error_class == KIN_CLASS_TLS) {
     suspect(exchange->transport->tls);
     suspect(kin__transport_proxy_tls(exchange->transport));
+  } else if (error->error_class == KIN_CLASS_CONNECT) {
+    kin__tls_stream_suspect(exchange->conn);
   }
   kin__exchange_fail(exchange, error->code, error->error_class,
                      "connection to %s: %s", exchange->conn->peer,

@@ -275,14 +275,9 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
 
 /* The end of the socket is the end of the stream only after the server's
  * close_notify: an attacker can cut a connection. A server that ends, or a
- * balancer without a server behind, closes during the handshake. A few servers
- * refuse a client's certificate or a session in this way, without an alert. */
+ * balancer without a server behind, closes during the handshake. */
 static int tls_end(kin__stream *base) {
-  tls_stream *stream = self(base);
-  if (!base->is_ready) {
-    kin__tls_context_suspect(stream->context);
-  }
-  return set_class(stream, KIN_EEOF, KIN_CLASS_CONNECT,
+  return set_class(self(base), KIN_EEOF, KIN_CLASS_CONNECT,
                    base->is_ready
                        ? "connection was cut off (no close_notify)"
                        : "server closed the connection during the handshake");
@@ -344,6 +339,16 @@ static const kin__stream_ops tls_ops = {
     .free = tls_free,
     .missing = "no TLS handshake",
 };
+
+void kin__tls_stream_suspect(const kin__conn *conn) {
+  kin__stream *stream = conn->stream;
+  while (stream != NULL && stream->is_ready) {
+    stream = stream->above;
+  }
+  if (stream != NULL && stream->ops == &tls_ops) {
+    kin__tls_context_suspect(self(stream)->context);
+  }
+}
 
 /* --- Making one ----------------------------------------------------------- */
 

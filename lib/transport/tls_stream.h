@@ -7,11 +7,17 @@
 
 #include "transport/stream.h"
 
+struct kin__conn;
 struct kin__tls_context;
 
 /* A TLS client on the context's current SSL_CTX, which must be there. The
  * stream's ops free the stream. Errors: KIN_ENOMEM. */
 int kin__tls_stream_new(kin__stream **out, struct kin__tls_context *context);
+
+/* A connection was cut. A few servers refuse a client's certificate or a session
+ * so, without an alert. If the cut came in a handshake, the context of that
+ * handshake becomes suspect. */
+void kin__tls_stream_suspect(const struct kin__conn *conn);
 
 /* For the context: the BIO that connects a stream's SSL object to its
  * connection. NULL if out of memory. */

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "support/proxy_world.h"
-#include "transport/core.h"
+#include "transport/conn.h"
+#include "transport/exchange_core.h"
 
 /* A name that only the proxy can resolve; the certificate is for another. */
 #define HOST "api.invalid"
@@ -319,6 +320,35 @@ static void test_proxy_tls_sessions(void **state) {
   proxy_world_close(&p);
 }
 
+/* A server that hangs up in the handshake may have refused the session. The
+ * proxy then cuts its own TLS, whose session was good. */
+static void test_proxy_tls_cut_in_handshake(void **state) {
+  (void)state;
+  proxy_world_init(&p, true, "https", HELLO_CLOSE, 0);
+  p.serve.certificate = &tls_pki_get()->server;
+  assert_int_equal(proxy_world_open(&p, "localhost"), 0);
+  assert_string_equal(proxy_world_try(&p, NULL), "");
+  const kin__transport *transport = p.t.w.transport;
+  for (int is_reset = 0; is_reset < 2; is_reset++) {
+    p.t.server.options.is_silent = true;
+    fetch f = {.world = &p.t.w};
+    assert_int_equal(fetch_start(&f, &p.t.w, "/x", false), 0);
+    WORLD_UNTIL(&p.t.w, f.exchange->conn != NULL &&
+                            f.exchange->conn->top->below->is_ready);
+    proxy_server_drop(&p.proxy, is_reset ? PROXY_RESET : PROXY_CLOSE);
+    fetch_until_end(&f);
+    assert_int_equal(f.error.error_class, KIN_CLASS_CONNECT);
+    fetch_finish(&f);
+    p.t.server.options.is_silent = false;
+    assert_false(kin__tls_context_is_usable(transport->tls));
+    assert_true(kin__tls_context_is_usable(transport->proxy_tls));
+    size_t resumed = p.t.server.resumed;
+    assert_string_equal(proxy_world_try(&p, NULL), "");
+    assert_int_equal(p.t.server.resumed, resumed);
+  }
+  proxy_world_close(&p);
+}
+
 /* A client certificate is for the server, not for the proxy. */
 static void test_proxy_tls_client_certificate(void **state) {
   (void)state;
@@ -376,6 +406,7 @@ int main(void) {
       cmocka_unit_test(test_proxy_tls_authority_file),
       cmocka_unit_test(test_proxy_tls_authority_of_kept),
       cmocka_unit_test(test_proxy_tls_sessions),
+      cmocka_unit_test(test_proxy_tls_cut_in_handshake),
       cmocka_unit_test(test_proxy_tls_client_certificate),
       cmocka_unit_test(test_proxy_probe),
   };
