@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,9 @@
 
 #define MORE 2 /* from fill(): beside 0, KIN__STREAM_ENDED and errors */
 
+/* As in Go's crypto/tls, and so in client-go. */
+#define MAX_SILENT_MESSAGES 16u
+
 typedef struct tls_stream {
   kin__stream base;
   kin__tls_context *context;
@@ -46,6 +50,7 @@ typedef struct tls_stream {
 
   int write_error; /* an error of the connection, passed through OpenSSL */
   bool is_broken;  /* OpenSSL has failed: only free is legal */
+  uint8_t silent_messages; /* since the last read that brought plain bytes */
   char refusal[KIN__TLS_REASON_SIZE]; /* why the certificate was refused */
 } tls_stream;
 
@@ -196,6 +201,33 @@ static int shake_hands(tls_stream *stream) {
 
 /* --- Records -------------------------------------------------------------- */
 
+/* Called for each message and record header. Handshake messages are legal after
+ * the handshake: new keys, tickets, requests to begin anew. Each takes more
+ * time than its bytes do, and the owner learns of none. A callback cannot make
+ * OpenSSL fail, but without this mode OpenSSL returns after the message. */
+static void on_message(int is_written, int version, int type, const void *bytes,
+                       size_t length, SSL *ssl, void *ctx) {
+  (void)version;
+  (void)bytes;
+  (void)length;
+  (void)ctx;
+  tls_stream *stream = SSL_get_app_data(ssl);
+  if (!is_written && type == SSL3_RT_HANDSHAKE && stream->base.is_ready &&
+      ++stream->silent_messages > MAX_SILENT_MESSAGES) {
+    (void)SSL_clear_mode(ssl, SSL_MODE_AUTO_RETRY);
+  }
+}
+
+/* OpenSSL asks for more. */
+static int check_silence(tls_stream *stream) {
+  if (stream->silent_messages <= MAX_SILENT_MESSAGES) {
+    return 0;
+  }
+  stream->is_broken = true;
+  return set_error(stream, KIN_ETLS,
+                   "server sends handshake messages without end, and no data");
+}
+
 /* Fills the shared buffer as far as possible. *result: 0, the bytes are used
  * up; MORE, there may be more; KIN__STREAM_ENDED; or a negative code. */
 static size_t fill(tls_stream *stream, char *plain, int *result) {
@@ -211,7 +243,7 @@ static size_t fill(tls_stream *stream, char *plain, int *result) {
     }
     switch (SSL_get_error(stream->ssl, 0)) {
     case SSL_ERROR_WANT_READ:
-      *result = 0;
+      *result = check_silence(stream);
       break;
     case SSL_ERROR_ZERO_RETURN:
       *result = KIN__STREAM_ENDED;
@@ -230,7 +262,11 @@ static int read_records(tls_stream *stream) {
   do {
     char *plain = stream->context->plain;
     size_t used = fill(stream, plain, &result);
-    int err = used > 0 ? kin__stream_deliver(&stream->base, plain, used) : 0;
+    int err = 0;
+    if (used > 0) {
+      stream->silent_messages = 0;
+      err = kin__stream_deliver(&stream->base, plain, used);
+    }
     if (err != 0 || conn->is_closed) {
       return err;
     }
@@ -361,6 +397,7 @@ static bool set_up(tls_stream *stream) {
   }
   BIO_set_data(bio, stream);
   SSL_set_bio(ssl, bio, bio);
+  SSL_set_msg_callback(ssl, on_message);
   SSL_set_connect_state(ssl);
   if (!context->settings.is_insecure) {
     SSL_set_verify(ssl, SSL_VERIFY_PEER, on_verify);

@@ -241,6 +241,24 @@ static void test_proxy_tls_refused(void **state) {
   tls_cert_finish(&other);
 }
 
+/* The server behind the proxy sends new keys without end. */
+static void test_proxy_flood_of_keys(void **state) {
+  (void)state;
+  proxy_world_init(&p, true, "https", FIRST_BYTE, 0);
+  p.serve.certificate = &tls_pki_get()->server;
+  assert_int_equal(proxy_world_open(&p, "localhost"), 0);
+  fetch f;
+  (void)fetch_first_byte(&f, &p.t.w, true);
+  for (int i = 0; i < 100; i++) {
+    tls_server_update_keys(&p.t.server);
+  }
+  fetch_until_end(&f);
+  assert_int_equal(f.error.code, KIN_ETLS);
+  tls_assert_words(f.error.message, ": tls: server sends handshake messages");
+  fetch_finish(&f);
+  proxy_world_close(&p);
+}
+
 /* A file instead of what the system trusts; replaced, it counts for the next
  * connection. */
 static void test_proxy_tls_authority_file(void **state) {
@@ -403,6 +421,7 @@ int main(void) {
       cmocka_unit_test(test_proxy_extra_bytes),
       cmocka_unit_test(test_proxy_reason_within_tls),
       cmocka_unit_test(test_proxy_tls_refused),
+      cmocka_unit_test(test_proxy_flood_of_keys),
       cmocka_unit_test(test_proxy_tls_authority_file),
       cmocka_unit_test(test_proxy_tls_authority_of_kept),
       cmocka_unit_test(test_proxy_tls_sessions),

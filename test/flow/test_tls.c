@@ -324,6 +324,80 @@ static void test_tls_only_silent_records(void **state) {
   tls_world_close(&t);
 }
 
+static void update_keys(tls_world *t, int count) {
+  for (int i = 0; i < count; i++) {
+    tls_server_update_keys(&t->server);
+  }
+}
+
+/* Such records end a connection when they come without end, in TLS 1.2 requests
+ * to begin anew. A watch learns why; an idle connection just goes. */
+static void test_tls_flood_of_silent_records(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{.bytes = HELLO}, {.bytes = FIRST_BYTE}};
+  static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+  for (size_t i = 0; i < 2; i++) {
+    tls_world t;
+    tls_world_init(&t, replies, 2, 0);
+    t.serve.min_version = t.serve.max_version = versions[i];
+    assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+    fetch_hello(&t.w);
+    update_keys(&t, 100);
+    WORLD_UNTIL(&t.w, stats(&t)->open_connections == 0);
+    fetch f;
+    (void)fetch_first_byte(&f, &t.w, true);
+    assert_int_equal(t.server.accepted, 2);
+    update_keys(&t, 100);
+    fetch_until_end(&f);
+    assert_int_equal(f.error.code, KIN_ETLS);
+    assert_int_equal(f.error.error_class, KIN_CLASS_TLS);
+    tls_assert_words(f.error.message, "tls: server sends handshake messages "
+                                      "without end, and no data");
+    fetch_finish(&f);
+    tls_world_close(&t);
+  }
+}
+
+/* Data does not excuse many of them in one read. */
+static void test_tls_flood_among_data(void **state) {
+  (void)state;
+  static const tls_reply reply = {.bytes = FIRST_BYTE};
+  tls_world t;
+  tls_world_setup(&t, &reply, 1);
+  fetch f;
+  (void)fetch_first_byte(&f, &t.w, true);
+  for (int i = 0; i < 100; i++) {
+    tls_server_update_keys(&t.server);
+    tls_server_push(&t.server, "1\r\nb\r\n");
+  }
+  fetch_until_end(&f);
+  assert_int_equal(f.error.code, KIN_ETLS);
+  assert_in_range(f.body_length, 10, 20);
+  fetch_finish(&f);
+  tls_world_close(&t);
+}
+
+/* A server may have new keys as often as it likes, as long as data comes. */
+static void test_tls_silent_records_for_long(void **state) {
+  (void)state;
+  static const tls_reply reply = {.bytes = FIRST_BYTE};
+  tls_world t;
+  tls_world_setup(&t, &reply, 1);
+  fetch f;
+  (void)fetch_first_byte(&f, &t.w, true);
+  for (size_t i = 2; i < 100; i++) {
+    update_keys(&t, 5);
+    tls_server_push(&t.server, "1\r\nb\r\n");
+    WORLD_UNTIL(&t.w, f.ends > 0 || f.body_length == i);
+    assert_int_equal(f.ends, 0);
+  }
+  tls_server_push(&t.server, "0\r\n\r\n");
+  fetch_until_end(&f);
+  assert_int_equal(f.error.code, 0);
+  fetch_finish(&f);
+  tls_world_close(&t);
+}
+
 /* Idle: closed by the peer, in order or not, or something is said unasked. */
 static void test_tls_idle_connection_ends(void **state) {
   (void)state;
@@ -497,6 +571,9 @@ int main(void) {
       cmocka_unit_test(test_tls_large_request_out_of_memory),
       cmocka_unit_test(test_tls_silent_records),
       cmocka_unit_test(test_tls_only_silent_records),
+      cmocka_unit_test(test_tls_flood_of_silent_records),
+      cmocka_unit_test(test_tls_flood_among_data),
+      cmocka_unit_test(test_tls_silent_records_for_long),
       cmocka_unit_test(test_tls_idle_connection_ends),
       cmocka_unit_test(test_tls_farewell),
       cmocka_unit_test(test_tls_cut_off),

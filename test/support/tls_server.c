@@ -415,7 +415,9 @@ void tls_server_push(tls_server *server, const char *bytes) {
 void tls_server_update_keys(tls_server *server) {
   enter();
   for (tls_peer *peer = server->peers; peer != NULL; peer = peer->next) {
-    CHECK(SSL_key_update(peer->ssl, SSL_KEY_UPDATE_REQUESTED) == 1);
+    CHECK((SSL_version(peer->ssl) == TLS1_3_VERSION
+               ? SSL_key_update(peer->ssl, SSL_KEY_UPDATE_REQUESTED)
+               : SSL_renegotiate(peer->ssl)) == 1);
     CHECK(SSL_do_handshake(peer->ssl) == 1);
     peer->has_out = true;
     poll_peer(peer);

@@ -87,7 +87,7 @@ void tls_server_set_options(tls_server *server,
 void tls_server_drop(tls_server *server, tls_then then);
 /* Sends plain bytes on all connections, asked for or not. */
 void tls_server_push(tls_server *server, const char *bytes);
-/* Asks all clients for new keys. */
+/* Asks all clients for new keys, in TLS 1.2 by a HelloRequest. */
 void tls_server_update_keys(tls_server *server);
 
 /* Called with true when the server's own code begins to run and with false when
