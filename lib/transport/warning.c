@@ -146,9 +146,16 @@ bool kin__warning_next(kin__warning_line *line, kin__warning *warning) {
 
 /* --- Their destination ---------------------------------------------------- */
 
+/* Of one response: a path may have 256 KiB. */
+typedef struct shared_path {
+  uint32_t users; /* pending warnings */
+  char text[];
+} shared_path;
+
 typedef struct pending {
   kin__link node; /* in warnings->pending until its callback */
   kin_warning warning;
+  shared_path *path;
   char strings[];
 } pending;
 
@@ -171,23 +178,51 @@ static char *put(char *to, const char **string, kin_str s) {
   return to + s.length + 1;
 }
 
-/* If memory is out, the warning is lost. */
+static shared_path *copy_path(kin__warnings *warnings, kin_str path) {
+  const char *text;
+  shared_path *copy =
+      kin__malloc(warnings->allocator, sizeof *copy + path.length + 1);
+  if (copy != NULL) {
+    copy->users = 0;
+    put(copy->text, &text, path);
+  }
+  return copy;
+}
+
+static void let_go(kin__warnings *warnings, pending *p) {
+  if (--p->path->users == 0) {
+    kin__free(warnings->allocator, p->path);
+  }
+  kin__free(warnings->allocator, p);
+}
+
+/* If memory is out, the warning is lost. *copy: NULL before the first warning
+ * of the response. */
 static void keep(kin__warnings *warnings, const kin__warning *warning,
-                 kin_str path) {
-  size_t size = sizeof(pending) + warning->agent.length + warning->text.length +
-                path.length + 3;
+                 kin_str path, shared_path **copy) {
   if (warnings->pending_count == KIN__WARNING_MAX_PENDING) {
     return;
   }
+  size_t size =
+      sizeof(pending) + warning->agent.length + warning->text.length + 2;
   pending *p = kin__malloc(warnings->allocator, size);
   if (p == NULL) {
     return;
   }
+  if (*copy == NULL) {
+    *copy = copy_path(warnings, path);
+  }
+  if (*copy == NULL) {
+    kin__free(warnings->allocator, p);
+    return;
+  }
+  (*copy)->users++;
+  p->path = *copy;
   p->warning.size = sizeof p->warning;
   p->warning.code = warning->code;
   char *to = put(p->strings, &p->warning.agent, warning->agent);
-  to = put(to, &p->warning.text, warning->text);
-  put(to, &p->warning.path, path);
+  put(to, &p->warning.text, warning->text);
+  p->warning.path = p->path->text;
   kin__link_push(&warnings->pending, &p->node);
   warnings->pending_count++;
   kin__sched_add(warnings->sched, &warnings->task);
@@ -221,6 +256,7 @@ void kin__warnings_hear(kin__warnings *warnings, kin_str path, char *fields,
                         size_t length) {
   char *end = fields + length;
   unsigned count = 0;
+  shared_path *copy = NULL;
   while (fields < end && !warnings->is_stopped) {
     char *newline = memchr(fields, '\n', (size_t)(end - fields));
     kin__warning_line line = {fields, newline != NULL ? newline : end};
@@ -231,7 +267,7 @@ void kin__warnings_hear(kin__warnings *warnings, kin_str path, char *fields,
       warnings->heard++;
       warning.text.length = cut(warning.text, KIN__WARNING_MAX_TEXT);
       if (warnings->cb != NULL) {
-        keep(warnings, &warning, path);
+        keep(warnings, &warning, path, &copy);
       } else {
         log_once(warnings, &warning, path);
       }
@@ -255,7 +291,7 @@ static bool tell_one(kin__task *task) {
   uint64_t start_ns = sched->now_ns(sched->ctx);
   warnings->cb(&p->warning, warnings->data);
   *warnings->handler_ns += sched->now_ns(sched->ctx) - start_ns;
-  kin__free(warnings->allocator, p);
+  let_go(warnings, p);
   return !kin__link_is_empty(&warnings->pending);
 }
 
@@ -279,6 +315,6 @@ void kin__warnings_stop(kin__warnings *warnings) {
   warnings->is_stopped = true;
   kin__sched_cancel(warnings->sched, &warnings->task);
   while (!kin__link_is_empty(&warnings->pending)) {
-    kin__free(warnings->allocator, take_pending(warnings));
+    let_go(warnings, take_pending(warnings));
   }
 }

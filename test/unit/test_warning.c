@@ -351,6 +351,28 @@ static void test_warnings_long_text(void **state) {
   rig_finish(&r);
 }
 
+/* A path may be long, so the warnings of a response have one copy. */
+static void test_warnings_share_the_path(void **state) {
+  (void)state;
+  enum { PATH_BYTES = 100000 };
+  rig r;
+  rig_init(&r, true);
+  char *path = malloc(PATH_BYTES + 1);
+  assert_non_null(path);
+  memset(path, 'p', PATH_BYTES);
+  path[PATH_BYTES] = '\0';
+  hear(&r, path, "299 - \"a\", 299 - \"b\"\n299 - \"c\"\n");
+  hear(&r, "/", "299 - \"d\"\n");
+  assert_in_range(atomic_load(&r.memory.live_bytes), PATH_BYTES,
+                  PATH_BYTES + 1000);
+  kin__sched_run(&r.sched, UINT64_MAX);
+  assert_int_equal(r.count, 4);
+  assert_int_equal(atomic_load(&r.memory.live_blocks), 0);
+  hear(&r, path, "299 - \"a\", 299 - \"b\"\n");
+  free(path);
+  rig_finish(&r); /* frees also untold ones */
+}
+
 /* Nothing is told after a stop, also inside a callback. */
 static void test_warnings_stop(void **state) {
   (void)state;
@@ -368,10 +390,11 @@ static void test_warnings_stop(void **state) {
 /* What there is no memory for is lost, and nothing else. */
 static void test_warnings_without_memory(void **state) {
   (void)state;
-  static const char *const told[] = {"299|-|b|/\n299|-|c|/\n",
-                                     "299|-|a|/\n299|-|c|/\n",
-                                     "299|-|a|/\n299|-|b|/\n"};
-  for (size_t n = 0; n < 3; n++) {
+  static const char *const told[] = {
+      "299|-|b|/\n299|-|c|/\n", /* the first warning, then its path */
+      "299|-|b|/\n299|-|c|/\n", "299|-|a|/\n299|-|c|/\n",
+      "299|-|a|/\n299|-|b|/\n"};
+  for (size_t n = 0; n < 4; n++) {
     rig r;
     rig_init(&r, true);
     r.memory.fail_at = n + 1;
@@ -394,6 +417,7 @@ int main(void) {
       cmocka_unit_test(test_warnings_are_told),
       cmocka_unit_test(test_warnings_are_bounded),
       cmocka_unit_test(test_warnings_long_text),
+      cmocka_unit_test(test_warnings_share_the_path),
       cmocka_unit_test(test_warnings_stop),
       cmocka_unit_test(test_warnings_without_memory),
   };
