@@ -143,11 +143,11 @@ typedef struct kin_client_options {
   const char *client_key_data;
 
   /** Sent with every request as "Authorization: Bearer ...": one word of
-   * visible ASCII, at most 64 KiB. The file is read before the first request,
-   * again before a request that comes 50 s or more later, and after a 401;
-   * white space around the token is dropped. After its first successful read
-   * the file has precedence over `token`. While the file cannot be read, the
-   * last token stays in use. Never logged. */
+   * visible ASCII, at most 64 KiB. The file, at most 68 KiB, is read before the
+   * first request, again before a request that comes 50 s or more later, and
+   * after a 401; white space around the token is dropped. After its first
+   * successful read the file has precedence over `token`. While the file cannot
+   * be read, the last token stays in use. Never logged. */
   const char *token;
   const char *token_file;
 

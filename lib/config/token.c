@@ -18,6 +18,8 @@
 
 #define FRESH_MS 50000u
 #define SCHEME "Bearer "
+/* A token and the white space around it. */
+#define MAX_FILE_BYTES (KIN__TOKEN_MAX_BYTES + (4u << 10))
 
 struct kin__token {
   uv_loop_t *loop;
@@ -39,7 +41,7 @@ struct kin__token {
   uv_work_t work;
   uint64_t begun_ms; /* the reading */
   bool is_reading;   /* only the worker may use buffer, length and status */
-  char *buffer;      /* KIN__TOKEN_MAX_BYTES, while reading */
+  char *buffer;      /* MAX_FILE_BYTES, while reading */
   size_t length;
   int status;
   kin__link waiters;
@@ -100,6 +102,8 @@ static void take_content(kin__token *token) {
     fail(token, KIN_ETOKEN, kin__file_strerror(token->status));
   } else if (text.length == 0) {
     fail(token, KIN_ETOKEN, "it is empty");
+  } else if (text.length > KIN__TOKEN_MAX_BYTES) {
+    fail(token, KIN_ETOKEN, kin__file_strerror(KIN_ETOOBIG));
   } else if (!kin__token_is_valid(text)) {
     fail(token, KIN_ETOKEN, "it holds something else than a token");
   } else if (set_value(token, text) != 0) {
@@ -115,8 +119,8 @@ static void take_content(kin__token *token) {
 
 static void on_work(uv_work_t *work) {
   kin__token *token = KIN__CONTAINER_OF(work, kin__token, work);
-  token->status = kin__file_read(token->file, token->buffer,
-                                 KIN__TOKEN_MAX_BYTES, &token->length, NULL);
+  token->status = kin__file_read(token->file, token->buffer, MAX_FILE_BYTES,
+                                 &token->length, NULL);
 }
 
 static void finish_close(kin__token *token);
@@ -128,7 +132,7 @@ static void on_worked(uv_work_t *work, int status) {
   if (status == 0 && !token->is_closing) {
     take_content(token);
   }
-  OPENSSL_cleanse(token->buffer, KIN__TOKEN_MAX_BYTES);
+  OPENSSL_cleanse(token->buffer, MAX_FILE_BYTES);
   kin__free(token->allocator, token->buffer);
   token->buffer = NULL;
   kin__waiters_serve(&token->waiters);
@@ -139,7 +143,7 @@ static void on_worked(uv_work_t *work, int status) {
 
 /* Errors: KIN_ENOMEM. */
 static int start_reading(kin__token *token) {
-  token->buffer = kin__malloc(token->allocator, KIN__TOKEN_MAX_BYTES);
+  token->buffer = kin__malloc(token->allocator, MAX_FILE_BYTES);
   if (token->buffer == NULL) {
     return KIN_ENOMEM;
   }

@@ -248,6 +248,33 @@ static void test_token_file_is_missing(void **state) {
   rig_finish(&r);
 }
 
+/* The longest token, with white space around it. */
+static void test_token_file_with_the_longest(void **state) {
+  (void)state;
+  enum { SPACE_BYTES = 4096 };
+  rig r;
+  rig_init(&r, NULL);
+  size_t length = KIN__TOKEN_MAX_BYTES + SPACE_BYTES;
+  char *text = malloc(length + 2);
+  char *value = malloc(sizeof "Bearer " + KIN__TOKEN_MAX_BYTES);
+  assert_true(text != NULL && value != NULL);
+  memset(text, '\n', length + 1);
+  text[length + 1] = '\0';
+  memset(text + 1, 'x', KIN__TOKEN_MAX_BYTES);
+  memcpy(value, "Bearer ", 7);
+  memcpy(value + 7, text + 1, KIN__TOKEN_MAX_BYTES);
+  value[7 + KIN__TOKEN_MAX_BYTES] = '\0';
+  assert_int_equal(rig_open(&r, NULL, r.path), 0);
+  tls_write_file(r.path, text); /* one byte too many */
+  expect_failure(&r, "too large");
+  text[length] = '\0';
+  tls_write_file(r.path, text);
+  expect(&r, value, true);
+  free(value);
+  free(text);
+  rig_finish(&r);
+}
+
 /* With both, the file wins once it could be read (AU-02, KC-08). */
 static void test_token_both(void **state) {
   (void)state;
@@ -362,6 +389,7 @@ int main(void) {
       cmocka_unit_test(test_token_file_is_cached),
       cmocka_unit_test(test_token_file_is_spoilt),
       cmocka_unit_test(test_token_file_is_missing),
+      cmocka_unit_test(test_token_file_with_the_longest),
       cmocka_unit_test(test_token_both),
       cmocka_unit_test(test_token_rejected),
       cmocka_unit_test(test_token_waiters),
