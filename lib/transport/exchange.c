@@ -158,14 +158,15 @@ static void begin_stage(kin__exchange *exchange, kin__exchange_state state) {
 static void send_request(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   kin__conn *conn = exchange->conn;
+  kin__credential credential;
+  if (!kin__exchange_get_credential(exchange, NULL, &credential) ||
+      kin__exchange_renew_early(exchange, &credential)) {
+    return;
+  }
   begin_stage(exchange, KIN__EXCHANGE_HEAD);
   exchange->sent_before = conn->sent_bytes;
   if (exchange->is_watch) {
     kin__conn_begin_watch(conn);
-  }
-  kin__credential credential;
-  if (!kin__exchange_get_credential(exchange, NULL, &credential)) {
-    return;
   }
   int err = send_head(exchange, &credential);
   if (err != 0) {

@@ -180,6 +180,10 @@ void kin__exchange_become_ended(kin__exchange *exchange);
  * Errors: KIN_ENOMEM. */
 int kin__exchange_use_pair(kin__exchange *exchange,
                            const kin__credential *credential);
+/* Nothing has been sent. If this credential has another certificate than the
+ * connection, the exchange begins again: returns true. */
+bool kin__exchange_renew_early(kin__exchange *exchange,
+                               const kin__credential *credential);
 /* A paused watch goes on, or the head of a watch is there: if its certificate was
  * replaced meanwhile, the watch is opened anew. */
 void kin__exchange_renew_late(kin__exchange *exchange);

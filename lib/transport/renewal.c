@@ -2,6 +2,8 @@
 /* The connections, when the credentials' source supplies another client
  * certificate (XP-06): idle ones are closed at once; watches are opened anew;
  * other requests end as they would, and their connections are not kept. */
+#include <assert.h>
+
 #include <kin/error.h>
 
 #include "base/link.h"
@@ -53,6 +55,17 @@ static void renew_exchange(kin__exchange *exchange) {
     kin__exchange_break(exchange, KIN_EEOF, KIN_CLASS_CONNECT,
                         "closed, because the client certificate was replaced");
   }
+}
+
+bool kin__exchange_renew_early(kin__exchange *exchange,
+                               const kin__credential *credential) {
+  bool is_other = exchange->transport->tls != NULL &&
+                  credential->pair_serial != exchange->pair_serial;
+  if (is_other) {
+    assert(may_begin_again(exchange));
+    renew_exchange(exchange);
+  }
+  return is_other;
 }
 
 bool kin__exchange_renew_step(kin__task *task) {

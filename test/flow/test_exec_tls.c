@@ -16,6 +16,7 @@
 #include "support/exec_answer.h"
 #include "support/tls_world.h"
 #include "transport/core.h"
+#include "transport/exchange_core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
@@ -225,6 +226,45 @@ static void test_exec_tls_new_certificate(void **state) {
   fetch_finish(&last);
   fetch_finish(&watch);
   fetch_finish(&list);
+  rig_finish(&r);
+}
+
+static int get_now(void *ctx, kin__waiter *waiter, kin__credential *out) {
+  (void)waiter;
+  *out = *(const kin__credential *)ctx;
+  return 0;
+}
+
+/* XP-06: a certificate and a token that come while the connection is being
+ * opened, for a request that had not asked for them. The new token does not go
+ * with the old certificate. */
+static void test_exec_tls_pair_while_opening(void **state) {
+  (void)state;
+  const tls_pki *pki = tls_pki_get();
+  kin__credential now = {.value = "Bearer t0ken-1",
+                         .serial = 1,
+                         .certificate = pki->client_pem,
+                         .key = pki->client_key_pem,
+                         .pair_serial = 1};
+  rig r;
+  rig_init(&r, &hello, 1, 0);
+  r.t.serve.client_authority = &pki->authority;
+  rig_open(&r);
+  r.t.w.transport->credentials.get = get_now;
+  r.t.w.transport->credentials.ctx = &now;
+  fetch f = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&f, &r.t.w, "/x", false), 0);
+  WORLD_UNTIL(&r.t.w, f.exchange->state == KIN__EXCHANGE_OPENING);
+  now = (kin__credential){.value = "Bearer t0ken-2",
+                          .serial = 2,
+                          .certificate = r.other_pem,
+                          .key = r.other_key_pem,
+                          .pair_serial = 2};
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  fetch_finish(&f);
+  assert_sent(&r, "t0ken-2", "other client");
+  assert_int_equal(r.t.server.requests, 1);
   rig_finish(&r);
 }
 
@@ -553,6 +593,7 @@ int main(void) {
       cmocka_unit_test(test_exec_tls_token),
       cmocka_unit_test(test_exec_tls_many),
       cmocka_unit_test(test_exec_tls_new_certificate),
+      cmocka_unit_test(test_exec_tls_pair_while_opening),
       cmocka_unit_test(test_exec_tls_pair_while_building),
       cmocka_unit_test(test_exec_tls_pair_after_building),
       cmocka_unit_test(test_exec_tls_pair_without_authority),
