@@ -319,7 +319,7 @@ static int check_use(const kin_informer *informer, const char *namespace_) {
 }
 
 int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {
-  if (informer == NULL || namespace_ == NULL) {
+  if (informer == NULL) {
     return KIN_EINVAL;
   }
   int err = check_use(informer, namespace_);
@@ -343,7 +343,7 @@ int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {
 
 int kin_informer_remove_namespace(kin_informer *informer,
                                   const char *namespace_) {
-  if (informer == NULL || namespace_ == NULL) {
+  if (informer == NULL) {
     return KIN_EINVAL;
   }
   int err = check_use(informer, namespace_);

@@ -392,6 +392,12 @@ static void test_of_open_informers(void **state) {
   assert_string_equal(kin_client_problem(w.client), "");
   assert_problem(&w, kin_informer_remove_namespace(few, ""),
                  "namespaces: \"\" is no namespace name");
+  assert_problem(&w, kin_informer_add_namespace(few, NULL),
+                 "namespaces: is NULL");
+  assert_problem(&w, kin_informer_remove_namespace(few, "A_b"),
+                 "namespaces: \"A_b\" is no namespace name");
+  assert_problem(&w, kin_informer_remove_namespace(few, NULL),
+                 "namespaces: is NULL");
   assert_int_equal(kin_informer_remove_namespace(few, "a"), 0);
   assert_string_equal(kin_client_problem(w.client), "");
   assert_problem(&w, kin_informer_set_shard(few, 4, 4), "shard_index: ");
