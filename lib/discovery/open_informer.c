@@ -35,14 +35,14 @@ static int check_result(const kin_discovery_result *result,
   }
   if (result->is_category) {
     return kin__log_problem(log, KIN_EINVAL,
-                            "result: \"%s\" is a category of %zu resources",
+                            "result: \"%.80s\" is a category of %zu resources",
                             result->word, result->resource_count);
   }
   const kin_api_resource *resource = result->resources[0];
   if (!kin_api_resource_has_verb(resource, "list") ||
       !kin_api_resource_has_verb(resource, "watch")) {
     return kin__log_problem(
-        log, KIN_EINVAL, "result: %s%s%s cannot be listed and watched",
+        log, KIN_EINVAL, "result: %.80s%s%.80s cannot be listed and watched",
         resource->plural, resource->group[0] != '\0' ? "." : "",
         resource->group);
   }

@@ -79,10 +79,12 @@ static int check_segment(const char *name, kin_str s, const kin__log *log) {
              memchr(s.data, '%', s.length) != NULL) {
     why = "has a '/' or '%'";
   }
-  return why == NULL ? 0
-                     : kin__log_problem(log, KIN_EINVAL,
-                                        "%s: \"" KIN_STR_FORMAT "\" %s", name,
-                                        KIN_STR_ARG(s), why);
+  if (why == NULL) {
+    return 0;
+  }
+  s = kin__str_cut(s, 80); /* a long one would leave no room for the reason */
+  return kin__log_problem(log, KIN_EINVAL, "%s: \"" KIN_STR_FORMAT "\" %s",
+                          name, KIN_STR_ARG(s), why);
 }
 
 static kin_str next_segment(const char **rest) {
@@ -106,19 +108,19 @@ static int check_group(const kin_request_spec *spec, const kin__log *log) {
   const char *version = kin__or_default(spec->version, "v1");
   const char *group = kin__or_default(spec->group, "");
   if (group[0] != '\0' && !kin__segment_is_valid(group)) {
-    return kin__log_problem(log, KIN_EINVAL, "group: \"%s\" is no group name",
-                            group);
+    return kin__log_problem(log, KIN_EINVAL,
+                            "group: \"%.80s\" is no group name", group);
   }
   if (!kin__segment_is_valid(version)) {
-    return kin__log_problem(log, KIN_EINVAL, "version: \"%s\" is no version",
+    return kin__log_problem(log, KIN_EINVAL, "version: \"%.80s\" is no version",
                             version);
   }
   if (spec->plural == NULL) {
     return kin__log_problem(log, KIN_EINVAL, "plural, or path: is required");
   }
   if (!kin__segment_is_valid(spec->plural)) {
-    return kin__log_problem(log, KIN_EINVAL,
-                            "plural: \"%s\" is no resource name", spec->plural);
+    return kin__log_problem(
+        log, KIN_EINVAL, "plural: \"%.80s\" is no resource name", spec->plural);
   }
   return 0;
 }
@@ -147,7 +149,7 @@ static int check_name(const kin_request_spec *spec, const kin__log *log) {
     return spec->subresource == NULL
                ? 0
                : kin__log_problem(log, KIN_EINVAL,
-                                  "subresource: \"%s\" needs a name",
+                                  "subresource: \"%.80s\" needs a name",
                                   spec->subresource);
   }
   if (name == NAME_FORBIDDEN) {
@@ -175,10 +177,11 @@ static int check_place(const kin_request_spec *spec, const kin__log *log) {
     }
     return kin__request_is_target(spec->path)
                ? 0
-               : kin__log_problem(log, KIN_EINVAL,
-                                  "path: \"%s\" does not begin with '/', or is "
-                                  "not percent-encoded",
-                                  spec->path);
+               : kin__log_problem(
+                     log, KIN_EINVAL,
+                     "path: \"%.80s\" does not begin with '/', or is "
+                     "not percent-encoded",
+                     spec->path);
   }
   if (spec->verb == KIN_VERB_HEAD || spec->verb == KIN_VERB_OPTIONS) {
     return kin__log_problem(log, KIN_EINVAL, "path: the verb needs one");

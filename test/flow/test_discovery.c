@@ -625,6 +625,14 @@ static void test_no_informer(void **state) {
   assert_int_equal(
       kin__discovery_open_informer(&informer, &w.vh.host, NULL, &options),
       KIN_EINVAL);
+  static char word[300];
+  memset(word, 'a', sizeof word - 1); /* cut: the reason needs room */
+  const kin_discovery_result category = {
+      .is_category = true, .word = word, .resource_count = 2};
+  assert_int_equal(
+      kin__discovery_open_informer(&informer, &w.vh.host, &category, &options),
+      KIN_EINVAL);
+  assert_non_null(strstr(w.vh.text, "a\" is a category of 2 resources\n"));
   find_world_finish(&w);
 }
 

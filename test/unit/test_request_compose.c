@@ -302,6 +302,34 @@ static void test_refused_places(void **state) {
   refuse(SPEC(.path = "/", .name = "p"), KIN_EINVAL, "path: not together");
 }
 
+/* A value is cut, so that there is room for the reason behind it. */
+static void test_refused_long_places(void **state) {
+  (void)state;
+  static char name[300];
+  memset(name, 'N', sizeof name - 1);
+  name[200] = '/';
+  const struct {
+    kin_request_spec spec;
+    const char *end;
+  } rows[] = {
+      {*SPEC(.plural = "pods", .group = name), "\" is no group name"},
+      {*SPEC(.plural = "pods", .version = name), "\" is no version"},
+      {*SPEC(.plural = name), "\" is no resource name"},
+      {*SPEC(.plural = "pods", .namespace_ = name), "\" has a '/' or '%'"},
+      {*SPEC(.plural = "pods", .name = name), "\" has a '/' or '%'"},
+      {*SPEC(.plural = "pods", .subresource = name), "\" needs a name"},
+      {*SPEC(.path = name),
+       "\" does not begin with '/', or is not percent-encoded"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    refuse(&rows[i].spec, KIN_EINVAL, "");
+    const char *end = strstr(problem, rows[i].end);
+    if (end == NULL || strcmp(end, rows[i].end) != 0) {
+      fail_msg("\"%s\" does not end %s", problem, rows[i].end);
+    }
+  }
+}
+
 static void test_refused_values(void **state) {
   (void)state;
   refuse(SPEC(.verb = (kin_verb)99, .path = "/"), KIN_EINVAL, "verb: ");
@@ -448,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_composed_accept),
       cmocka_unit_test(test_delete_options),
       cmocka_unit_test(test_refused_places),
+      cmocka_unit_test(test_refused_long_places),
       cmocka_unit_test(test_refused_values),
       cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_description),
