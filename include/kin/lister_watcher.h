@@ -205,8 +205,9 @@ KIN_EXTERN int kin_feed_watch_end(kin_feed *feed);
 /** The failure of an answer. NULL stands for "". */
 typedef struct kin_feed_error {
   size_t size; /**< set by the INIT macro */
-  /** An HTTP status if there is one. 410, or the reason "Expired" or "Gone",
-   * says that the version is no longer available. */
+  /** An HTTP status if there is one. 410 says that the version is no longer
+   * available, but not beside another reason of API servers, such as
+   * "Conflict". The reasons "Expired" and "Gone" say so with any status. */
   int status;
   /** The least wait before the next request; 0: none. */
   uint32_t retry_after_s;
@@ -216,7 +217,8 @@ typedef struct kin_feed_error {
   /** Used without a status, and without a reason that stands for one as
    * "Forbidden" does. code: a negative code; any other value stands for
    * KIN_ESTATUS. error_class: NONE stands for the class that fits the code.
-   * KIN_EGONE is the same as 410. */
+   * KIN_EGONE says that the version is no longer available, and is reported as
+   * status 410. */
   int code;
   kin_error_class error_class;
 } kin_feed_error;

@@ -122,6 +122,9 @@ static void test_error_events(void **state) {
     int code;
   } cases[] = {{410, "Expired", "L:5>", KIN_EGONE},
                {0, "Gone", "L:5>", KIN_EGONE},
+               {500, "Expired", "L:5>", KIN_EGONE},
+               {410, "CableCut", "L:5>", KIN_EGONE},
+               {410, "Conflict", "L:5>/1", KIN_ESTATUS},
                {500, "StorageReadError", "L:5>", KIN_ESTATUS},
                {500, "InternalError", "L:5>/1", KIN_ESTATUS},
                {429, "TooManyRequests", "L:5>/1", KIN_ESTATUS}};
