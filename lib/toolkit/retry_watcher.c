@@ -140,8 +140,9 @@ static void end(kin_retry_watcher *watcher, const kin__failure *failure,
   if (failure != NULL) {
     watcher->end = *failure;
     kin__log_write(watcher->member.env->log, KIN_LOG_WARN,
-                   "%s %s: %s; it is over", watcher->settings.resource.plural,
-                   failure->reason, failure->message);
+                   KIN__FEED_PLACE "%s%s%s; it is over",
+                   KIN__FEED_PLACE_ARGS(&watcher->feed), failure->reason,
+                   failure->reason[0] != '\0' ? ": " : "", failure->message);
   }
   wake(watcher);
 }

@@ -488,6 +488,8 @@ static void test_retry_watcher_stopped_by_on_error(void **state) {
   kin_retry_watcher_resume(w.watcher);
   script_run(&w.vh.script);
   watch_log_expect(&w.log, "A:x@6 end:ESTATUS ");
+  assert_non_null(
+      strstr(w.vh.text, "W pods: on_error stopped it; it is over\n"));
   script_advance(&w.vh.script, 60000);
   rw_expect_none(&w);
   rw_finish(&w);
@@ -602,6 +604,8 @@ static void test_retry_watcher_stopped_after_a_failure(void **state) {
     }
     watch_log_expect(&w.log, is_waiting ? "A:b@6 E:410/Expired end:EGONE "
                                         : "A:b@6 E:410/Expired ! end:EGONE ");
+    assert_non_null(strstr(w.vh.text, "W pods: Expired: "));
+    assert_non_null(strstr(w.vh.text, "said so; it is over\n"));
     rw_finish(&w);
   }
 }
