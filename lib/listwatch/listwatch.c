@@ -39,13 +39,17 @@ void kin__listwatch_finish(kin__listwatch *listwatch) {
 }
 
 /* A longer version is ignored; so is "0", which would open the next watch at
- * any version, and so hide what was deleted meanwhile. */
-static void set_version(char to[KIN__VERSION_SIZE], kin_str version) {
-  if (version.length < KIN__VERSION_SIZE &&
-      !kin__str_equal(version, KIN__LIT("0"))) {
-    memcpy(to, version.data, version.length);
-    to[version.length] = '\0';
+ * any version, and so hide what was deleted meanwhile. Returns whether the
+ * version is another one now. */
+static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
+  if (version.length >= KIN__VERSION_SIZE ||
+      kin__str_equal(version, KIN__LIT("0")) ||
+      kin__str_equal(version, kin__cstr(to))) {
+    return false;
   }
+  memcpy(to, version.data, version.length);
+  to[version.length] = '\0';
+  return true;
 }
 
 /* --- Inputs --------------------------------------------------------------- */
@@ -210,19 +214,21 @@ static void on_list_failed(kin__listwatch *listwatch,
 }
 
 /* A silent watch that held proves nothing about the position, and events may
- * still come with the next one. Watches that end at once never bring events, so
- * after some in a row the newest version has to be reached. If not even the
- * watches of that verify bring it, a list does. */
-static kin__listwatch_state after_silent_watch(kin__listwatch *listwatch,
-                                               uint64_t now_ms) {
+ * still come with the next one. Watches that end at once after their head never
+ * bring events, so after some in a row the newest version has to be reached. If
+ * not even the watches of that verify bring it, a list does. */
+static kin__listwatch_state after_empty_watch(kin__listwatch *listwatch,
+                                              uint64_t now_ms) {
   kin__past_lists *past = &listwatch->past;
-  uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
-  if (age_ms < KIN__VERY_SHORT_WATCH_MS &&
+  const kin__watching *watching = kin__listwatch_watching(listwatch);
+  if (now_ms - watching->since_ms < KIN__VERY_SHORT_WATCH_MS &&
       ++past->empty_watches >= EMPTY_WATCHES) {
     past->empty_watches = 0;
     kin__listwatch_begin_verify(listwatch, "", true);
+    return KIN__LISTWATCH_VERIFYING;
   }
-  return KIN__LISTWATCH_VERIFYING;
+  return watching->saw_anything ? KIN__LISTWATCH_OPENING
+                                : KIN__LISTWATCH_VERIFYING;
 }
 
 /* The state after a watch; called once for each. Without a position only a list
@@ -236,8 +242,8 @@ static kin__listwatch_state after_watch(kin__listwatch *listwatch,
   if (listwatch->position.is_unversioned) {
     return KIN__LISTWATCH_LISTING;
   }
-  if (!kin__listwatch_watching(listwatch)->saw_anything) {
-    return after_silent_watch(listwatch, now_ms);
+  if (!kin__listwatch_watching(listwatch)->has_moved) {
+    return after_empty_watch(listwatch, now_ms);
   }
   listwatch->past.empty_watches = 0;
   return KIN__LISTWATCH_OPENING;
@@ -587,7 +593,7 @@ bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
   watching->saw_anything = true;
   watching->is_ordered |= type != KIN__DECODED_ADDED;
   if (watching->is_ordered && version.length > 0) {
-    set_version(listwatch->position.version, version);
+    watching->has_moved |= set_version(listwatch->position.version, version);
     return kin__listwatch_has_reached(listwatch);
   }
   return false;

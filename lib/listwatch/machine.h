@@ -77,6 +77,7 @@ typedef struct kin__watching {
   uint64_t began_ms;           /* of the request; after a list: of the watch */
   uint64_t since_ms;           /* WATCHING was entered */
   bool saw_anything;           /* an event or a bookmark */
+  bool has_moved;              /* the position */
   bool is_ordered;             /* RW-09: every event advances the version */
   bool is_on_proof_connection; /* see kin__verify */
 } kin__watching;
@@ -129,8 +130,8 @@ typedef struct kin__past_lists {
   bool has_progressed;   /* it was newer than the position that was lost before
                         * it; or a watch has stayed open for a second since */
   bool is_paginated;     /* RL-03: the watch cache does not serve version 0 */
-  uint8_t empty_watches; /* in a row: each ended within a second and said
-                          * nothing */
+  uint8_t empty_watches; /* in a row: each ended within a second of its head
+                          * and did not move the position */
   uint32_t streams_given_up; /* since the last complete list */
   bool never_streams;        /* streams are given up for the machine's life */
 } kin__past_lists;

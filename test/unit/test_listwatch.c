@@ -240,13 +240,15 @@ static void test_short_watches_for_long(void **state) {
   (void)state;
   lw_list_and_watch("10");
   for (int i = 0; i < 20; i++) {
-    lw_saw((kin__decoded_type)0, "10");
+    char version[8];
+    snprintf(version, sizeof version, "%d", 11 + i);
+    lw_saw((kin__decoded_type)0, version);
     lw_input(KIN__INPUT_WATCH_ENDED);
     lw_assert_wait(KIN__LISTWATCH_OPENING, i == 0 ? 800 : i == 1 ? 1600 : 2000);
     assert_false(lw.actions.report);
     lw.now_ms += lw.actions.timer_ms;
     lw_input(KIN__INPUT_TIMER);
-    lw_assert_watch("10");
+    lw_assert_watch(version);
     lw_input(KIN__INPUT_HEAD);
   }
 }

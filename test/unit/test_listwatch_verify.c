@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -238,7 +239,39 @@ static void test_watches_that_never_bring_anything(void **state) {
   }
 }
 
-/* A list is made neither if one watch of the row says something nor if one
+/* Nor do watches whose head alone takes a second, and watches that each bring
+ * one bookmark of the position itself. */
+static void test_watches_that_bring_nothing_new(void **state) {
+  (void)state;
+  for (int has_bookmark = 0; has_bookmark < 2; has_bookmark++) {
+    lw_begin(0);
+    lw_list_and_watch("10");
+    int watches = 1;
+    while (true) {
+      if (has_bookmark) {
+        lw_saw((kin__decoded_type)0, "10");
+      }
+      lw_input(KIN__INPUT_WATCH_ENDED);
+      if (lw.listwatch.state == KIN__LISTWATCH_WAITING) {
+        lw_input(KIN__INPUT_TIMER);
+      }
+      while (lw.listwatch.state == KIN__LISTWATCH_VERIFYING) {
+        lw_page("90", "");
+      }
+      if (lw.listwatch.state == KIN__LISTWATCH_LISTING || watches == 100) {
+        break;
+      }
+      lw.now_ms += has_bookmark ? 0 : 1000;
+      lw_input(KIN__INPUT_HEAD);
+      watches++;
+    }
+    assert_int_equal(watches, 7);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
+    assert_int_equal(lw_verdict(), KIN_EGONE);
+  }
+}
+
+/* A list is made neither if one watch of the row moves the position nor if one
  * holds. */
 static void test_some_watches_bring_something(void **state) {
   (void)state;
@@ -254,12 +287,15 @@ static void test_some_watches_bring_something(void **state) {
         lw.now_ms += 1000;
         lw_input(KIN__INPUT_WATCH_ENDED);
         lw_page("90", "");
+        lw_assert_watch("10");
       } else {
-        lw_saw((kin__decoded_type)0, "11");
+        char version[8];
+        snprintf(version, sizeof version, "%d", 11 + row);
+        lw_saw((kin__decoded_type)0, version);
         lw_input(KIN__INPUT_WATCH_ENDED);
         lw_input(KIN__INPUT_TIMER);
+        lw_assert_watch(version);
       }
-      lw_assert_watch(holds ? "10" : "11");
       lw_input(KIN__INPUT_HEAD);
     }
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 0);
@@ -704,6 +740,7 @@ int main(void) {
       TEST(test_not_reached),
       TEST(test_short_watches_wait),
       TEST(test_watches_that_never_bring_anything),
+      TEST(test_watches_that_bring_nothing_new),
       TEST(test_some_watches_bring_something),
       TEST(test_asked_after_a_short_watch),
       TEST(test_asked_before_a_list),
