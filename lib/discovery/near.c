@@ -71,21 +71,27 @@ static unsigned limit_for(size_t length) {
   return length <= 2 ? 0 : length <= 3 ? 1 : length <= 6 ? 2 : 3;
 }
 
-static bool begins_with(kin_str text, kin_str beginning) {
-  return text.length >= beginning.length &&
-         kin__str_equal_nocase(kin__str(text.data, beginning.length),
-                               beginning);
+/* Adds the letters of `text` that were read to *work. */
+static bool begins_with(const char *text, kin_str beginning, unsigned *work) {
+  size_t i = 0;
+  while (i < beginning.length && text[i] != '\0' &&
+         lower(text[i]) == lower(beginning.data[i])) {
+    i++;
+  }
+  *work += (unsigned)i;
+  return i == beginning.length;
 }
 
 static unsigned distance_to_name(const char *name, kin_str word, unsigned limit,
                                  unsigned *work) {
   ++*work;
-  kin_str text = kin__cstr(name);
+  /* The rest of a longer name is not looked at. */
+  kin_str text = kin__str(name, strnlen(name, KIN__NEAR_WORD_MAX + 1));
   unsigned strict = least(limit, limit_for(text.length));
   unsigned found = kin__near_distance(text, word, strict, work);
   found = found > strict ? limit + 1 : found;
   if (found > limit && word.length >= BEGINNING_MIN &&
-      begins_with(text, word)) {
+      begins_with(name, word, work)) {
     return limit;
   }
   return found;
@@ -155,18 +161,23 @@ static void find_best(near_best *best, const kin__api_table *table,
   }
 }
 
-/* Whether the plural alone would be found in this group. */
+/* Whether the plural alone is sure to be found in this group. Adds the names and
+ * letters that were read to *work. */
 static bool is_first_of_plural(const kin__api_table *table,
-                               const kin_api_resource *resource) {
+                               const kin_api_resource *resource,
+                               unsigned *work) {
+  kin_str plural = kin__cstr(resource->plural);
   for (uint32_t v = 0; v < table->version_count; v++) {
     const kin__api_version *version = table->versions[v];
-    for (uint32_t r = 0; r < version->count; r++) {
-      if (strcmp(version->resources[r].plural, resource->plural) == 0) {
+    for (uint32_t r = 0; r < version->count && *work < KIN__NEAR_WORK_MAX;
+         r++, ++*work) {
+      const char *other = version->resources[r].plural;
+      if (begins_with(other, plural, work) && other[plural.length] == '\0') {
         return strcmp(version->group, resource->group) == 0;
       }
     }
   }
-  return true;
+  return false;
 }
 
 void kin__near_find(kin__near *out, const kin__api_table *table, kin_str word) {
@@ -176,6 +187,7 @@ void kin__near_find(kin__near *out, const kin__api_table *table, kin_str word) {
     word.length = (size_t)(dot - word.data);
   }
   near_best best = {.count = 0};
+  unsigned work = 0; /* a word behind the bound has its group, as any may */
   out->count = 0;
   if (word.length == 0 || word.length > KIN__NEAR_WORD_MAX) {
     return;
@@ -183,8 +195,9 @@ void kin__near_find(kin__near *out, const kin__api_table *table, kin_str word) {
   find_best(&best, table, word);
   for (size_t i = 0; i < best.count; i++) {
     const kin_api_resource *resource = best.resources[i];
-    bool has_group = resource->group[0] != '\0' &&
-                     (dot != NULL || !is_first_of_plural(table, resource));
+    bool has_group =
+        resource->group[0] != '\0' &&
+        (dot != NULL || !is_first_of_plural(table, resource, &work));
     snprintf(out->words[out->count++], sizeof out->words[0], "%s%s%s",
              resource->plural, has_group ? "." : "",
              has_group ? resource->group : "");

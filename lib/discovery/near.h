@@ -10,7 +10,8 @@
 /* Of a word that is compared. A longer one has no near words. */
 #define KIN__NEAR_WORD_MAX 64u
 /* Of one look-up: a name that is compared counts 1, and 1 more for each of its
- * letters that is read. A look-up is one step of the loop. */
+ * letters that is read. As much again may be spent on the question which of the
+ * words need their group. A look-up is one step of the loop. */
 #define KIN__NEAR_WORK_MAX 32768u
 
 typedef struct kin__near {

@@ -492,6 +492,43 @@ static void test_near_words_are_bounded(void **state) {
   kin__api_table_finish(&table);
 }
 
+/* All names begin as the word does, for 58 letters, and most are longer than a
+ * word that is compared. So only some resources are compared, and for the second
+ * word nothing says that the plural alone would be enough. */
+static void test_long_names_cost_little(void **state) {
+  (void)state;
+  kin__api_table table;
+  kin__api_version *version;
+  kin__api_table_init(&table, kin__default_allocator());
+  assert_int_equal(kin__api_table_add_version(&table, KIN__LIT("g"),
+                                              KIN__LIT("v1"), KIN__API_KNOWN,
+                                              &version),
+                   0);
+  kin__api_entry entry = {.kind = KIN__LIT("Widget"),
+                          .singular = KIN__LIT("widget")};
+  char plural[KIN__API_NAME_MAX + 1];
+  memset(plural, 'a', 100);
+  for (int i = 0; i < 600; i++) {
+    bool is_near = i == 500 || i == 501 || i == 580;
+    if (is_near) {
+      snprintf(plural + 58, sizeof plural - 58, "b%d", i);
+    } else {
+      memset(plural + 58, 'a', 42);
+      snprintf(plural + 100, sizeof plural - 100, "%0150d", i);
+    }
+    entry.plural = kin__cstr(plural);
+    assert_int_equal(kin__api_table_add(&table, version, &entry), 0);
+  }
+  assert_int_equal(table.resource_count, 600);
+  char word[64];
+  char expected[256];
+  memset(word, 'a', 58);
+  strcpy(word + 58, "b5");
+  snprintf(expected, sizeof expected, "%s00 %s01.g", word, word);
+  expect_near(&table, word, expected);
+  kin__api_table_finish(&table);
+}
+
 /* A table of the most resources, each with the most short names, which differ
  * from the word only in their last letters. The first resources are compared;
  * a name behind the bound is not. */
@@ -595,6 +632,7 @@ int main(void) {
       cmocka_unit_test(test_near_words),
       cmocka_unit_test(test_near_words_are_bounded),
       cmocka_unit_test(test_near_words_cost_little),
+      cmocka_unit_test(test_long_names_cost_little),
       cmocka_unit_test(test_large_category),
       cmocka_unit_test(test_lookup_without_memory),
   };
