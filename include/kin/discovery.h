@@ -43,7 +43,8 @@ extern "C" {
  *
  * All requests of one time together have 32 s. A version of a group that has
  * not answered then, or was not asked, has failed; so look-ups do not wait
- * longer. */
+ * longer. The next time begins with the versions that had no time in this
+ * one. */
 typedef struct kin_discovery kin_discovery;
 
 /** A resource in one version of its group. All strings and lists are the
@@ -78,6 +79,8 @@ typedef struct kin_discovery_result {
    * KIN_ENOENT: the server has no such resource; `near_words` has similar
    * ones. As in kubectl this is also the answer if some versions of groups
    * could not be asked for, and were never known; `message` names them.
+   * KIN_ETIMEDOUT: the word is unknown, and some versions of groups had no time
+   * to answer yet, this time or before; `message` names them.
    * KIN_EAMBIGUOUS: `resources` has several of one version of a group, and the
    * word names each of them equally well.
    * KIN_ECLOSED: the client was closed. The code that kin_discovery_cancel was
@@ -88,7 +91,7 @@ typedef struct kin_discovery_result {
    * found; others end with this failure. */
   int code;
   kin_error_class error_class; /**< KIN_CLASS_NONE unless the server could not
-                                * be asked */
+                                * be asked, or not in time */
   int status;                  /**< HTTP status of that failure; 0: none */
   const char *message; /**< for people, on one line: 'the server has no resource
                         * "poods"; did you mean pods?'; "" if found */

@@ -369,6 +369,10 @@ static void answer_unknown(kin_discovery *find, resource_table *table,
     kin__discovery_say_unknown(answer->message, answer->word, &answer->near,
                                &table->table);
   }
+  if (code == KIN_ENOENT && table->table.is_late) {
+    failure.code = KIN_ETIMEDOUT; /* the versions that are named may have it */
+    failure.error_class = KIN_CLASS_PROTOCOL;
+  }
   give_result(find, answer, &failure);
 }
 

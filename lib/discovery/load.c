@@ -17,6 +17,9 @@
 #define OLD "application/json"
 /* Of a whole load. client-go gives each request so much. */
 #define LOAD_TIMEOUT_MS 32000u
+/* A version that was asked so long before the end, and has not answered, had its
+ * time. */
+#define ENOUGH_MS 8000u
 /* Requests for versions that are open at a time. */
 #define MAX_VERSIONS_AT_A_TIME 4u
 #define PIECES_PER_STEP 256u
@@ -115,20 +118,43 @@ static bool read_on(kin__load_reading *reading, int *err) {
 typedef struct version_request {
   kin__load_reading reading;
   kin__api_version *version;
+  uint32_t turn; /* counts the versions from the one that is asked first */
+  bool had_time;
 } version_request;
 
 static void continue_load(kin__load *load);
+
+/* The place in the table of the version with this turn. */
+static uint32_t place_of(const kin__load *load, uint32_t turn) {
+  uint32_t count = load->table.version_count;
+  return (load->before->ask_from % count + turn) % count;
+}
+
+/* The next load begins with the first version that had no time in this one: the
+ * same slow versions would else come before the others in each load. */
+static void note_late(kin__load *load, const version_request *asked) {
+  load->table.is_late |= !asked->version->was_asked;
+  if (asked->turn < load->late_turn) {
+    load->late_turn = asked->turn;
+    load->table.ask_from = place_of(load, asked->turn);
+  }
+}
 
 /* `why` is NULL if the version is known. A version that fails keeps the
  * resources that were known, unless the server says that it is not there. */
 static void end_version(version_request *asked, int err, const char *why) {
   kin__load *load = asked->reading.load;
+  bool is_late = err == KIN_ETIMEDOUT && !asked->had_time;
+  asked->version->was_asked = !is_late;
   if (why != NULL) {
     kin__api_version_fail(asked->version, why);
   }
   if (why != NULL && err != KIN_ENOENT &&
       kin__api_table_inherit(&load->table, asked->version, load->before) != 0) {
     err = KIN_ENOMEM;
+  }
+  if (is_late) {
+    note_late(load, asked);
   }
   load->running--;
   kin__free(load->host->env->allocator, asked);
@@ -163,7 +189,8 @@ static void on_version(const kin_response *response, void *data) {
 static bool late_step(kin__task *task) {
   version_request *asked =
       KIN__CONTAINER_OF(task, version_request, reading.task);
-  end_version(asked, KIN_ETIMEDOUT, "not asked in time");
+  int closed = kin__host_check(asked->reading.load->host);
+  end_version(asked, closed != 0 ? closed : KIN_ETIMEDOUT, "not asked in time");
   return false;
 }
 
@@ -175,7 +202,8 @@ static void fail_late(version_request *asked) {
   kin__sched_add(load->host->env->sched, &asked->reading.task);
 }
 
-static int ask_version(kin__load *load, kin__api_version *version) {
+static int ask_version(kin__load *load, kin__api_version *version,
+                       uint32_t turn) {
   char path[2 * KIN__API_NAME_MAX + 16];
   bool is_core = version->group[0] == '\0';
   const kin_allocator *allocator = load->host->env->allocator;
@@ -183,7 +211,10 @@ static int ask_version(kin__load *load, kin__api_version *version) {
   if (asked == NULL) {
     return KIN_ENOMEM;
   }
-  *asked = (version_request){.reading.load = load, .version = version};
+  *asked = (version_request){.reading.load = load,
+                             .version = version,
+                             .turn = turn,
+                             .had_time = time_left_ms(load) >= ENOUGH_MS};
   load->has_asked_versions = true;
   if (time_left_ms(load) == 0) {
     fail_late(asked);
@@ -202,9 +233,10 @@ static void ask_versions(kin__load *load) {
   kin__api_table *table = &load->table;
   while (load->end.code == 0 && load->next < table->version_count &&
          load->running < MAX_VERSIONS_AT_A_TIME) {
-    kin__api_version *version = table->versions[load->next++];
+    uint32_t turn = load->next++;
+    kin__api_version *version = table->versions[place_of(load, turn)];
     if (version->state == KIN__API_PENDING) {
-      note_load_start(load, ask_version(load, version));
+      note_load_start(load, ask_version(load, version, turn));
     }
   }
 }
@@ -383,12 +415,14 @@ int kin__load_start(kin__load *load, kin__host *host,
   load->before = before;
   load->done = done;
   load->failing = failing;
+  load->late_turn = UINT32_MAX;
   load->deadline_ms =
       kin__deadline_ms(kin__env_now_ms(host->env), LOAD_TIMEOUT_MS);
   if (known != NULL) {
     load->known = *known;
   }
   kin__api_table_init(&load->table, host->env->allocator);
+  load->table.ask_from = before->ask_from;
   for (int i = 0; i < 2; i++) {
     load->roots[i] = (kin__load_root){.reading.load = load, .is_core = i == 0};
   }

@@ -57,8 +57,9 @@ struct kin__load {
   uint32_t inherit_next; /* of `before` */
   uint32_t inherit_end;  /* 0: none, or not begun */
   bool has_asked_versions;
-  unsigned running;      /* requests, and answers that are read */
-  uint32_t next;         /* versions before it are not pending */
+  unsigned running;   /* requests, and answers that are read */
+  uint32_t next;      /* turn; versions with an earlier one are not pending */
+  uint32_t late_turn; /* of the first version without time; UINT32_MAX: none */
   kin__load_failure end; /* of the whole load: no more requests */
   void (*done)(kin__load *load);
   /* A request fails and is followed by another; `event` takes the answer. */

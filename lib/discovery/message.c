@@ -34,13 +34,15 @@ static void write_near_words(kin__buf *out, const kin__near *near) {
   }
 }
 
-/* Each part begins with `before`, from the second on with "; ". Returns whether
- * the table lacks something. */
+/* Each part begins with `before`, from the second on with "; ". Names the
+ * versions from `first` on, in a circle. Returns whether the table lacks
+ * something. */
 static bool write_missing(kin__buf *out, const kin__api_table *table,
-                          const char *before) {
+                          uint32_t first, const char *before) {
   unsigned named = 0;
   for (uint32_t i = 0; i < table->version_count; i++) {
-    const kin__api_version *version = table->versions[i];
+    const kin__api_version *version =
+        table->versions[(first + i) % table->version_count];
     if (version->state == KIN__API_FAILED && named++ < NAMED_VERSIONS) {
       (void)kin__buf_printf(out, "%snot known: %s%s%s (%s)", before,
                             version->group,
@@ -66,9 +68,12 @@ void kin__discovery_say_unknown(char out[KIN__DISCOVERY_MESSAGE_BYTES],
                                 const kin__api_table *table) {
   kin__buf text;
   begin_text(&text, table->allocator);
-  (void)kin__buf_printf(&text, "the server has no resource \"%s\"", word);
+  (void)kin__buf_printf(&text,
+                        table->is_late ? "no known resource is \"%s\""
+                                       : "the server has no resource \"%s\"",
+                        word);
   write_near_words(&text, near);
-  (void)write_missing(&text, table, "; ");
+  (void)write_missing(&text, table, table->is_late ? table->ask_from : 0, "; ");
   end_text(&text, out);
 }
 
@@ -92,7 +97,7 @@ void kin__discovery_say_missing(char out[KIN__DISCOVERY_MESSAGE_BYTES],
                                 const kin__api_table *table) {
   kin__buf text;
   begin_text(&text, table->allocator);
-  bool is_missing = write_missing(&text, table, "");
+  bool is_missing = write_missing(&text, table, 0, "");
   end_text(&text, out);
   if (is_missing && out[0] == '\0') {
     strcpy(out, "some resources are not known");

@@ -322,9 +322,12 @@ int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
          !is_same_version(before->versions[at], version)) {
     at++;
   }
-  return at < before->version_count
-             ? add_copies(table, version, before->versions[at])
-             : 0;
+  if (at == before->version_count) {
+    return 0;
+  }
+  const kin__api_version *known = before->versions[at];
+  version->was_asked |= known->was_asked || known->state == KIN__API_KNOWN;
+  return add_copies(table, version, known);
 }
 
 int kin__api_table_inherit_version(kin__api_table *table,
@@ -336,6 +339,7 @@ int kin__api_table_inherit_version(kin__api_table *table,
   if (version == NULL) {
     return err;
   }
+  version->was_asked = before->was_asked;
   memcpy(version->failure, before->failure, sizeof version->failure);
   return add_copies(table, version, before);
 }

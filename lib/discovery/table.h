@@ -34,6 +34,7 @@ typedef struct kin__api_version {
   const char *group; /* "" for the core group */
   const char *version;
   kin__api_state state;
+  bool was_asked;    /* in this load or before, and had time to answer */
   char failure[160]; /* KIN__API_FAILED: why, on one line */
   kin_api_resource *resources;
   uint32_t count;
@@ -52,6 +53,9 @@ typedef struct kin__api_table {
   uint32_t core_count;
   uint32_t resource_count; /* of all versions */
   bool is_cut;             /* something was over a limit, and is left out */
+  bool is_late;            /* some versions were never asked in time */
+  /* The version that the next load asks first; one of these, if is_late. */
+  uint32_t ask_from;
 } kin__api_table;
 
 /* Allocates nothing. */
@@ -95,8 +99,8 @@ int kin__api_table_add_subresource(kin__api_table *table,
                                    kin__api_version *version, kin_str plural,
                                    kin_str subresource);
 
-/* Adds the resources that `before` has of the same version. Errors:
- * KIN_ENOMEM. */
+/* Adds the resources that `before` has of the same version, and whether the
+ * version was asked. Errors: KIN_ENOMEM. */
 int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
                            const kin__api_table *before);
 /* Adds a version of another table, with its resources. Errors: KIN_ENOMEM. */
