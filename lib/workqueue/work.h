@@ -102,6 +102,14 @@ static inline uint32_t kin__work_processing(const kin__work *work) {
   return work->records.live;
 }
 
+/* The number of further keys that there is room for. A key that comes after a
+ * shutdown needs none. */
+static inline uint32_t kin__work_room(const kin__work *work) {
+  return work->is_shut_down
+             ? UINT32_MAX
+             : work->table.max - kin__key_table_count(&work->table);
+}
+
 static inline bool kin__work_is_drained(const kin__work *work) {
   return work->is_shut_down && work->ready.count == 0 &&
          work->records.live == 0;

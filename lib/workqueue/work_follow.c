@@ -16,12 +16,18 @@
  * event have been added: each once, in the order of the key function, which
  * gives the same keys each time.
  *
+ * A follow that finds the queue full waits in line. The queue's task wakes the
+ * first ones when there is room. A follow leaves the line when its event is
+ * done, and goes to the end of the line when some of its keys were added. So a
+ * listener that takes the room first costs nobody the place in the line.
+ *
  * Invariants: `object` is NULL iff nothing is kept; while it is not, the
- * listener is paused and the timer or the task runs. `informer` and `listener`
- * are NULL once the informer is gone. */
+ * listener is paused, and the follow is in line, or its timer or task runs.
+ * `informer` and `listener` are NULL once the informer is gone. */
 
 typedef struct kin__follow {
   kin__link node; /* in queue->follows */
+  kin__link turn; /* in queue->line iff the follow waits for room */
   kin_work_queue *queue;
   kin_work_follow_options options;
   kin_informer *informer;
@@ -84,9 +90,9 @@ static void emit_all(kin_work_keys *keys, const kin_object *object) {
   }
 }
 
-/* Returns whether all keys have been added. */
-static bool add_keys(kin__follow *follow, const kin_object *object,
-                     const kin_object *old_object, int32_t priority) {
+/* Returns 0 if all keys have been added, KIN_ETOOBIG, or KIN_ENOMEM. */
+static int add_keys(kin__follow *follow, const kin_object *object,
+                    const kin_object *old_object, int32_t priority) {
   kin_work_keys keys = {.follow = follow, .priority = priority};
   if (old_object != NULL && old_object != object &&
       follow->options.keys != NULL) {
@@ -96,17 +102,22 @@ static bool add_keys(kin__follow *follow, const kin_object *object,
   if (keys.err == 0) {
     follow->added = 0; /* of the next event */
   }
-  return keys.err == 0;
+  return keys.err;
 }
 
 /* --- Events --------------------------------------------------------------- */
 
-/* Memory is out, or the queue is full. */
-static void retry_later(kin__follow *follow) {
+/* The follow waits at the end of the line, or for memory. */
+static void retry_later(kin__follow *follow, int err) {
   const kin__env *env = follow->queue->env;
-  kin__timer_start(
-      env->timers, &follow->timer,
-      kin__deadline_ms(kin__env_now_ms(env), KIN__MEMORY_RETRY_MS));
+  kin__link_remove(&follow->turn);
+  if (err == KIN_ETOOBIG) {
+    kin__link_push(&follow->queue->line, &follow->turn);
+  } else {
+    kin__timer_start(
+        env->timers, &follow->timer,
+        kin__deadline_ms(kin__env_now_ms(env), KIN__MEMORY_RETRY_MS));
+  }
 }
 
 static void on_event(kin_informer *informer, const kin_event *event,
@@ -116,12 +127,13 @@ static void on_event(kin_informer *informer, const kin_event *event,
   int32_t priority = event->is_initial || event->is_resync
                          ? follow->options.initial_priority
                          : follow->options.priority;
-  if (!add_keys(follow, event->object, event->old_object, priority)) {
+  int err = add_keys(follow, event->object, event->old_object, priority);
+  if (err != 0) {
     follow->object = kin__object_ref(event->object);
     follow->old_object = kin__object_ref(event->old_object);
     follow->priority = priority;
     kin_listener_pause(follow->listener);
-    retry_later(follow);
+    retry_later(follow, err);
   }
 }
 
@@ -136,20 +148,29 @@ static void free_follow(kin__follow *follow) {
   kin__sched_cancel(follow->queue->env->sched, &follow->task);
   drop_event(follow);
   kin__link_remove(&follow->node);
+  kin__link_remove(&follow->turn);
   follow->queue->follow_count--;
   kin__free(&follow->queue->allocator, follow);
 }
 
 /* The event that waits is tried again; without an informer the follow ends
- * after it. */
+ * after it. The queue's task then wakes others that may use the room. */
 static bool step(kin__task *task) {
   kin__follow *follow = KIN__CONTAINER_OF(task, kin__follow, task);
+  kin__work_queue_wake(follow->queue);
   if (follow->object != NULL) {
-    if (!add_keys(follow, follow->object, follow->old_object,
-                  follow->priority)) {
-      retry_later(follow);
+    size_t added = follow->added;
+    int err =
+        add_keys(follow, follow->object, follow->old_object, follow->priority);
+    bool keeps_turn = err == KIN_ETOOBIG && follow->added == added &&
+                      !kin__link_is_empty(&follow->turn);
+    if (err != 0 && !keeps_turn) {
+      retry_later(follow, err);
+    }
+    if (err != 0) {
       return false;
     }
+    kin__link_remove(&follow->turn);
     drop_event(follow);
     kin_listener_resume(follow->listener);
   }
@@ -169,6 +190,16 @@ static void on_informer_gone(kin__gone_watch *watch) {
   follow->informer = NULL;
   follow->listener = NULL;
   kin__sched_add(follow->queue->env->sched, &follow->task);
+}
+
+void kin__work_follows_wake(kin_work_queue *queue) {
+  uint32_t room = kin__work_room(&queue->work);
+  for (kin__link *turn = queue->line.next; turn != &queue->line && room > 0;
+       turn = turn->next) {
+    kin__follow *follow = KIN__CONTAINER_OF(turn, kin__follow, turn);
+    kin__sched_add(queue->env->sched, &follow->task);
+    room--;
+  }
 }
 
 /* --- Close ---------------------------------------------------------------- */
@@ -275,6 +306,7 @@ int kin_work_queue_follow(kin_work_queue *queue, kin_informer *informer,
     kin__free(&queue->allocator, follow);
     return err;
   }
+  kin__link_init(&follow->turn);
   kin__task_init(&follow->task, step);
   kin__timer_init(&follow->timer, on_timer);
   follow->watch.gone = on_informer_gone;

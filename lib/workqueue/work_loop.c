@@ -108,6 +108,7 @@ static bool step(kin__task *task) {
   if (!has_more) {
     arm(queue);
   }
+  kin__work_follows_wake(queue);
   tell_drained(queue);
   return has_more || queue->member.is_closing;
 }

@@ -82,6 +82,7 @@ static int make(kin_work_queue **out, const kin_allocator *allocator,
   kin__work_init(&queue->work, &queue->memory, queue, limiter, seed,
                  o->max_keys != 0 ? o->max_keys : KIN__KEY_TABLE_MAX);
   kin__link_init(&queue->follows);
+  kin__link_init(&queue->line);
   *out = queue;
   return 0;
 }

@@ -27,6 +27,7 @@ struct kin_work_queue {
   bool is_drain_ended; /* by a later shutdown */
   bool is_retry_due;   /* there was no memory for a record */
   kin__link follows;   /* of kin__follow */
+  kin__link line;      /* of those that wait for room, the first one first */
   uint32_t follow_count;
 };
 
@@ -54,6 +55,9 @@ void kin__work_loop_close(kin_work_queue *queue);
 
 /* --- Informers: work_follow.c --------------------------------------------- */
 
+/* Schedules as many of the follows that wait for room as there is room; after a
+ * shutdown all. O(KIN__WORK_MAX_FOLLOWS). */
+void kin__work_follows_wake(kin_work_queue *queue);
 /* Ends all callbacks of the informers' listeners. O(1), for at most
  * KIN__WORK_MAX_FOLLOWS informers. */
 void kin__work_follows_close(kin_work_queue *queue);

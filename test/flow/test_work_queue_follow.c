@@ -517,6 +517,100 @@ static void test_more_keys_than_room(void **state) {
   assert_int_equal(w->calls, 6);
 }
 
+/* A key that leaves the table makes room at once, not at a later time. */
+static void test_goes_on_with_room(void **state) {
+  world *w = *state;
+  char key[8];
+  w->options.max_keys = 1;
+  for (int i = 0; i < 200; i++) {
+    snprintf(key, sizeof key, "p%d", i);
+    add(w, key);
+  }
+  uint64_t start_ns = w->vh.script.now_ns;
+  begin(w);
+  assert_int_equal(w->calls, 200);
+  assert_true(w->vh.script.now_ns - start_ns < 100000000);
+}
+
+/* While the queue is full, nothing is tried in vain. */
+static void test_full_queue_sleeps(void **state) {
+  world *w = *state;
+  w->is_key = true;
+  w->keeps_items = true;
+  w->options.max_keys = 1;
+  w->follow.keys = owner_keys;
+  w->follow.data = w;
+  owned(w, "p", "a", KIN_WATCH_ADDED);
+  owned(w, "q", "b", KIN_WATCH_ADDED);
+  begin(w);
+  expect(w, "owner/a ");
+  int calls = w->key_calls;
+  pass(w, 10000);
+  assert_int_equal(w->key_calls, calls);
+}
+
+static void first_keys(const kin_object *object, kin_work_keys *keys,
+                       void *data) {
+  char key[] = "1-?";
+  (void)data;
+  key[2] = kin_object_name(object).data[0];
+  (void)kin_work_emit(keys, kin__cstr(key));
+}
+
+static void second_keys(const kin_object *object, kin_work_keys *keys,
+                        void *data) {
+  char key[] = "2-?";
+  (void)data;
+  key[2] = kin_object_name(object).data[0];
+  (void)kin_work_emit(keys, kin__cstr(key));
+}
+
+/* Where keys of several follows wait for room, the follows take turns. */
+static void test_follows_take_turns(void **state) {
+  world *w = *state;
+  w->is_key = true;
+  w->options.max_keys = 1;
+  for (char name[] = "a"; name[0] <= 'j'; name[0]++) {
+    add(w, name);
+  }
+  w->follow.keys = first_keys;
+  assert_int_equal(
+      kin__informer_open_on(&w->informer, &w->vh.host, &w->informer_options),
+      0);
+  assert_int_equal(kin__work_queue_open(&w->queue, &w->vh.host, &w->options),
+                   0);
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &w->follow), 0);
+  w->follow.keys = second_keys;
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &w->follow), 0);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  run(w);
+  assert_int_equal(w->calls, 20);
+  int lead = 0; /* of the first one */
+  for (const char *key = w->text; *key != '\0'; key += 4) {
+    lead += key[0] == '1' ? 1 : -1;
+    assert_in_range(lead + 3, 0, 6);
+  }
+}
+
+/* A shutdown ends the wait for room: the listeners go on, and nothing is kept. */
+static void test_shut_down_while_full(void **state) {
+  world *w = *state;
+  w->options.max_keys = 1;
+  w->keeps_items = true;
+  add(w, "a");
+  add(w, "b");
+  add(w, "c");
+  begin(w);
+  expect(w, "a@1 ");
+  assert_false(kin__link_is_empty(&w->queue->line));
+  kin_work_queue_shut_down(w->queue);
+  expect(w, "");
+  assert_true(kin__link_is_empty(&w->queue->line));
+  assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
+  run(w);
+  assert_int_equal(w->queue->follow_count, 0);
+}
+
 /* No key is lost, whichever allocation fails. */
 static bool allocation_story(size_t fail_at) {
   world w;
@@ -585,12 +679,11 @@ static void test_keys_of_a_gone_informer(void **state) {
   run(w);
   assert_int_equal(w->informer_closed, 1);
   int calls = w->key_calls;
-  pass(w, 1000);
-  assert_true(w->key_calls > calls);
   w->keeps_items = false;
   answer_first(w);
   pass(w, 200);
   expect(w, "owner/b ");
+  assert_true(w->key_calls > calls);
   calls = w->key_calls;
   pass(w, 1000);
   assert_int_equal(w->key_calls, calls);
@@ -711,9 +804,10 @@ static void may_close(world *w) {
   }
 }
 
-static void close_story(world *w) {
+static void close_story(world *w, uint32_t max_keys) {
   init(w, 0);
   w->is_bad = true;
+  w->options.max_keys = max_keys;
   add(w, "a");
   add(w, "bad");
   add(w, "b");
@@ -723,13 +817,12 @@ static void close_story(world *w) {
   pass(w, 100);
 }
 
-static void test_sweep_closes(void **state) {
-  (void)state;
+static void sweep_closes(uint32_t max_keys) {
   for (closes = QUEUE; closes <= CLIENT; closes++) {
     bool was_reached = true;
     for (close_at = 0; was_reached; close_at++) {
       world w;
-      close_story(&w);
+      close_story(&w, max_keys);
       was_reached = w.calls > close_at;
       bool ends = was_reached && closes != INFORMER;
       assert_true(!ends || w.calls == close_at + 1);
@@ -739,6 +832,12 @@ static void test_sweep_closes(void **state) {
     assert_true(close_at > 6);
   }
   closes = NOTHING;
+}
+
+static void test_sweep_closes(void **state) {
+  (void)state;
+  sweep_closes(0);
+  sweep_closes(1); /* events wait for room */
 }
 
 /* The same keys come, at whatever byte the server's answers are cut. */
@@ -783,6 +882,10 @@ int main(void) {
       WORLD_TEST(test_owners_wait_for_room),
       cmocka_unit_test(test_owner_in_between),
       WORLD_TEST(test_more_keys_than_room),
+      WORLD_TEST(test_goes_on_with_room),
+      WORLD_TEST(test_full_queue_sleeps),
+      WORLD_TEST(test_follows_take_turns),
+      WORLD_TEST(test_shut_down_while_full),
       cmocka_unit_test(test_sweep_allocations),
       WORLD_TEST(test_informer_goes_while_full),
       WORLD_TEST(test_keys_of_a_gone_informer),
