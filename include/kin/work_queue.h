@@ -279,7 +279,8 @@ typedef void (*kin_work_keys_cb)(const kin_object *object, kin_work_keys *keys,
 
 /** Emits a key; the bytes are copied.
  * Errors: KIN_EKEY (empty), KIN_ETOOBIG (over KIN_WORK_KEY_MAX bytes): the key
- * is left out and counted as `refused`. KIN_ENOMEM: the queue asks the key
+ * is left out and counted as `refused`; the log tells of such keys at level
+ * WARN, at most once a minute for each queue. KIN_ENOMEM: the queue asks the key
  * function again later, for all keys; nothing is lost. The key function may
  * ignore the result. */
 KIN_EXTERN int kin_work_emit(kin_work_keys *keys, kin_str key);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
 #include <kin/error.h>
 #include <kin/object.h>
 
@@ -25,6 +27,8 @@
  * listener is paused, and the follow is in line, or its timer or task runs.
  * `informer` and `listener` are NULL once the informer is gone. */
 
+#define WARNING_PERIOD_MS 60000u
+
 typedef struct kin__follow {
   kin__link node; /* in queue->follows */
   kin__link turn; /* in queue->line iff the follow waits for room */
@@ -43,12 +47,31 @@ typedef struct kin__follow {
 
 struct kin_work_keys {
   kin__follow *follow;
+  const kin_object *object;
   int32_t priority;
   size_t emitted;
   int err; /* a later try may not have it; all later keys wait for that try */
 };
 
 /* --- Keys ----------------------------------------------------------------- */
+
+/* A key function may be wrong for each change of each object, so a line a
+ * minute tells of all. */
+static void warn(const kin_work_keys *keys, kin_str key) {
+  kin_work_queue *queue = keys->follow->queue;
+  uint64_t now_ms = kin__env_now_ms(queue->env);
+  if (now_ms < queue->warning_due_ms) {
+    return;
+  }
+  uint64_t refused = queue->work.metrics.refused;
+  kin__log_write(queue->env->log, KIN_LOG_WARN,
+                 "work queue %s: unusable keys of key functions: %" PRIu64
+                 "; the last one has %zu bytes, of object " KIN_STR_FORMAT,
+                 queue->name, refused - queue->refused_told, key.length,
+                 KIN_STR_ARG(kin_object_key(keys->object)));
+  queue->refused_told = refused;
+  queue->warning_due_ms = kin__deadline_ms(now_ms, WARNING_PERIOD_MS);
+}
 
 int kin_work_emit(kin_work_keys *keys, kin_str key) {
   if (keys == NULL) {
@@ -66,9 +89,7 @@ int kin_work_emit(kin_work_keys *keys, kin_str key) {
   if (key.length == 0 || key.length > KIN_WORK_KEY_MAX) {
     int err = key.length == 0 ? KIN_EKEY : KIN_ETOOBIG;
     queue->work.metrics.refused++;
-    kin__log_write(queue->env->log, KIN_LOG_WARN,
-                   "work queue %s: a key function emitted a key of %zu bytes",
-                   queue->name, key.length);
+    warn(keys, key);
     follow->added = keys->emitted;
     return err;
   }
@@ -83,6 +104,7 @@ int kin_work_emit(kin_work_keys *keys, kin_str key) {
 
 static void emit_all(kin_work_keys *keys, const kin_object *object) {
   const kin_work_follow_options *o = &keys->follow->options;
+  keys->object = object;
   if (o->keys != NULL) {
     o->keys(object, keys, o->data);
   } else {

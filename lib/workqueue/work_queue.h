@@ -29,6 +29,8 @@ struct kin_work_queue {
   kin__link follows;   /* of kin__follow */
   kin__link line;      /* of those that wait for room, the first one first */
   uint32_t follow_count;
+  uint64_t warning_due_ms; /* not before: a line about unusable keys */
+  uint64_t refused_told;   /* of metrics.refused */
 };
 
 #define KIN__WORK_MAX_CONCURRENCY 65536u

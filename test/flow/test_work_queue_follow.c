@@ -354,7 +354,41 @@ static void test_bad_keys(void **state) {
   kin_work_queue_metrics m = KIN_WORK_QUEUE_METRICS_INIT;
   assert_int_equal(kin_work_queue_get_metrics(w->queue, &m), 0);
   assert_int_equal(m.refused, 3);
-  assert_non_null(strstr(w->vh.text, "emitted a key of 131073 bytes"));
+}
+
+typedef struct warnings {
+  int lines;
+  char last[256];
+} warnings;
+
+static void on_log(kin_log_level level, const char *line, void *data) {
+  warnings *w = data;
+  if (level == KIN_LOG_WARN && strstr(line, "key functions") != NULL) {
+    w->lines++;
+    snprintf(w->last, sizeof w->last, "%s", line);
+  }
+}
+
+/* A key function that is wrong for all objects is a line a minute. */
+static void test_bad_keys_are_told_rarely(void **state) {
+  world *w = *state;
+  warnings seen = {.lines = 0};
+  w->vh.log.cb = on_log;
+  w->vh.log.data = &seen;
+  w->follow.keys = bad_keys;
+  w->follow.resync_ms = 1000;
+  add(w, "a");
+  begin(w);
+  assert_string_equal(seen.last,
+                      "work queue work: unusable keys of key functions: 1; the "
+                      "last one has 0 bytes, of object a");
+  pass(w, 59000);
+  assert_int_equal(seen.lines, 1);
+  pass(w, 2000);
+  assert_int_equal(seen.lines, 2);
+  assert_string_equal(seen.last,
+                      "work queue work: unusable keys of key functions: 180; "
+                      "the last one has 0 bytes, of object a");
 }
 
 /* --- Waiting for room ----------------------------------------------------- */
@@ -877,6 +911,7 @@ int main(void) {
       WORLD_TEST(test_follow_filter),
       WORLD_TEST(test_owners),
       WORLD_TEST(test_bad_keys),
+      WORLD_TEST(test_bad_keys_are_told_rarely),
       WORLD_TEST(test_follow_full_queue),
       WORLD_TEST(test_came_and_went_while_full),
       WORLD_TEST(test_owners_wait_for_room),
