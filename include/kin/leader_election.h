@@ -85,8 +85,9 @@ typedef void (*kin_leader_close_cb)(void *data);
 typedef struct kin_leader_elector_options {
   size_t size; /**< set by the INIT macro */
 
-  /** The Lease. Both are required. The Lease is created if there is none, and
-   * what others write into it is kept. */
+  /** The Lease. Both are required, of at most 253 lower-case letters, digits,
+   * '-' and '.'. The Lease is created if there is none, and what others write
+   * into it is kept. */
   const char *namespace_;
   const char *name; /**< see namespace_ */
 

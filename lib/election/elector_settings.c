@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/host_name.h"
 #include "base/str.h"
-#include "request/compose.h"
+#include "listwatch/target.h"
 
 /* CN-12. */
 #define DEFAULT_LEASE_DURATION_S 15u
@@ -64,27 +64,22 @@ static int check_identity(const kin_leader_elector_options *options,
   return 0;
 }
 
-/* Namespace and name, by the rules of a request. */
-static int check_place(const kin__elector_settings *settings,
-                       const kin_leader_elector_options *options,
+/* So the recorder can take both names, too. */
+static int check_place(const kin_leader_elector_options *options,
                        const kin__log *log) {
   const char *const names[] = {options->namespace_, options->name};
   for (size_t i = 0; i < 2; i++) {
-    if (names[i] == NULL || names[i][0] == '\0') {
-      return kin__log_problem(log, KIN_EINVAL, "%s: is required",
-                              i == 0 ? "namespace_" : "name");
+    const char *member = i == 0 ? "namespace_" : "name";
+    if (!kin__has_text(names[i])) {
+      return kin__log_problem(log, KIN_EINVAL, "%s: is required", member);
+    }
+    if (!kin__segment_is_valid(names[i])) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "%s: \"%.120s\" is no name of an object", member,
+                              names[i]);
     }
   }
-  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
-  spec.group = KIN__LEASE_GROUP;
-  spec.plural = "leases";
-  spec.namespace_ = options->namespace_;
-  spec.name = options->name;
-  kin__composed composed;
-  kin__composed_init(&composed, settings->allocator);
-  int err = kin__compose(&composed, &spec, log);
-  kin__composed_finish(&composed);
-  return err;
+  return 0;
 }
 
 /* --- Times ---------------------------------------------------------------- */
@@ -211,7 +206,7 @@ int kin__elector_settings_init(kin__elector_settings *settings,
                                const kin_leader_elector_options *options,
                                kin__random *random, const kin__log *log) {
   *settings = (kin__elector_settings){.allocator = allocator};
-  int err = check_place(settings, options, log);
+  int err = check_place(options, log);
   if (err == 0) {
     err = check_identity(options, log);
   }

@@ -50,6 +50,17 @@ static void no_name(kin_leader_elector_options *o) {
 static void bad_name(kin_leader_elector_options *o) {
   o->name = "a/b";
 }
+static void blank_name(kin_leader_elector_options *o) {
+  o->name = "X Y";
+}
+static void long_name(kin_leader_elector_options *o) {
+  static char name[255];
+  memset(name, 'n', 254);
+  o->name = name;
+}
+static void bad_namespace(kin_leader_elector_options *o) {
+  o->namespace_ = "N";
+}
 static void empty_identity(kin_leader_elector_options *o) {
   o->identity = "";
 }
@@ -88,6 +99,9 @@ static void test_election_options(void **state) {
   expect_bad(no_namespace, "namespace_: is required");
   expect_bad(no_name, "name: is required");
   expect_bad(bad_name, "name: \"a/b\"");
+  expect_bad(blank_name, "name: \"X Y\" is no name of an object");
+  expect_bad(long_name, "name: \"nnn");
+  expect_bad(bad_namespace, "namespace_: \"N\"");
   expect_bad(empty_identity, "identity:");
   expect_bad(odd_identity, "identity, name, labels: no Lease");
   expect_bad(no_started, "on_started: is required");
