@@ -411,8 +411,9 @@ KIN_EXTERN void kin_client_unref(kin_client *client);
  * store of an informer or controller, or changed an informer's namespaces or
  * shard: a text for people as that of kin_client_options.problem, such as
  * "plural: "Pods" is no resource name". The same text is an ERROR in the log.
- * "" if that call succeeded, or failed for another reason. Borrowed until the
- * next such call. */
+ * "" if that call succeeded, or failed for another reason. A call of
+ * kin_event_recorder_record that answers KIN_EINVAL leaves its text here, too.
+ * Borrowed until the next such call. */
 KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
 /** The loop given to kin_client_open. */

@@ -41,6 +41,7 @@
 #define MAX_WORD_BYTES 128u /* the API's limit for reasons, actions, names */
 #define MAX_REFERENCE_TEXT_BYTES 1024u
 
+#define SHOWN_BYTES 256u /* of the namespace, in an error event */
 #define MAX_IN_FLIGHT 4u
 #define TIMERS_PER_STEP 64u
 #define DROPS_PER_STEP 256u
@@ -111,13 +112,19 @@ static void tell_failure(kin_event_recorder *recorder, kin_error_event *event) {
   }
 }
 
+/* The namespace of the Event, cut; `size` is that of the buffer. */
+static void copy_namespace(const kin__event_entry *entry, char *to,
+                           size_t size) {
+  snprintf(to, size, KIN_STR_FORMAT,
+           KIN_STR_ARG(entry->texts[KIN__EVENT_NAMESPACE]));
+}
+
 static void on_response(const kin_response *response, void *data) {
   slot *s = data;
   kin_event_recorder *recorder = s->recorder;
   kin__event_entry *entry = s->entry;
-  char namespace_[256];
-  snprintf(namespace_, sizeof namespace_, KIN_STR_FORMAT,
-           KIN_STR_ARG(entry->texts[KIN__EVENT_NAMESPACE]));
+  char namespace_[SHOWN_BYTES];
+  copy_namespace(entry, namespace_, sizeof namespace_);
   uint32_t attempt = entry->tries + 1;
   kin__event_outcome outcome = outcome_of(response, entry->is_patch);
   s->request = NULL;
@@ -153,8 +160,7 @@ static int start_request(kin_event_recorder *recorder, slot *s) {
   if (err != 0) {
     return err;
   }
-  snprintf(namespace_, sizeof namespace_, KIN_STR_FORMAT,
-           KIN_STR_ARG(entry->texts[KIN__EVENT_NAMESPACE]));
+  copy_namespace(entry, namespace_, sizeof namespace_);
   snprintf(name, sizeof name, KIN_STR_FORMAT,
            KIN_STR_ARG(entry->texts[KIN__EVENT_NAME]));
   spec.verb = entry->is_patch ? KIN_VERB_PATCH_MERGE : KIN_VERB_CREATE;
@@ -169,6 +175,7 @@ static int start_request(kin_event_recorder *recorder, slot *s) {
                             on_response, s);
 }
 
+/* The correlator may free the entry, so its texts are copied first. */
 static void send_entry(kin_event_recorder *recorder, slot *s,
                        kin__event_entry *entry) {
   s->entry = entry;
@@ -178,6 +185,15 @@ static void send_entry(kin_event_recorder *recorder, slot *s,
     return;
   }
   bool is_memory = err == KIN_ENOMEM;
+  char namespace_[SHOWN_BYTES];
+  char message[3 * MAX_REFERENCE_TEXT_BYTES + 200];
+  copy_namespace(entry, namespace_, sizeof namespace_);
+  snprintf(message, sizeof message,
+           "Event about " KIN_STR_FORMAT " %s/" KIN_STR_FORMAT ": %s",
+           KIN_STR_ARG(entry->texts[KIN__EVENT_REGARDING + 1]), namespace_,
+           KIN_STR_ARG(entry->texts[KIN__EVENT_REGARDING + 3]),
+           kin_strerror(err));
+  kin__put_on_one_line(message);
   s->entry = NULL;
   kin__correlator_answer(&recorder->correlator, entry,
                          is_memory ? KIN__EVENT_FAILED : KIN__EVENT_REJECTED,
@@ -187,8 +203,8 @@ static void send_entry(kin_event_recorder *recorder, slot *s,
                              .error_class = is_memory ? KIN_CLASS_MEMORY
                                                       : KIN_CLASS_PROTOCOL,
                              .reason = "",
-                             .message = kin_strerror(err),
-                             .namespace_ = "",
+                             .message = message,
+                             .namespace_ = namespace_,
                              .attempt = attempt};
     tell_failure(recorder, &event);
   }
@@ -458,6 +474,10 @@ int kin_event_recorder_close(kin_event_recorder *recorder,
 
 /* --- Use ------------------------------------------------------------------ */
 
+static int refuse(const kin_event_recorder *recorder, const char *fault) {
+  return kin__log_problem(recorder->member.env->log, KIN_EINVAL, "%s", fault);
+}
+
 /* Copies with clean texts. `bytes` holds them. Errors: KIN_EINVAL. */
 static int clean_reference(kin_object_reference *to,
                            const kin_object_reference *from, kin__buf *bytes) {
@@ -496,14 +516,32 @@ static kin_str clean_text(const char *text, size_t max_bytes, kin__buf *bytes) {
   return clean;
 }
 
+/* A text about a fault of the arguments, or NULL. */
+static const char *fault_of(const kin_object_reference *regarding,
+                            const char *type, const char *reason,
+                            const char *action) {
+  if (regarding == NULL) {
+    return "regarding: is required";
+  }
+  if (!is_type(type)) {
+    return "type: is \"Normal\" or \"Warning\"";
+  }
+  return is_word(reason) && is_word(action)
+             ? NULL
+             : "reason, action: are required, of at most 128 bytes";
+}
+
 int kin_event_recorder_record(kin_event_recorder *recorder,
                               const kin_object_reference *regarding,
                               const kin_object_reference *related,
                               const char *type, const char *reason,
                               const char *action, const char *note) {
-  if (recorder == NULL || regarding == NULL || !is_type(type) ||
-      !is_word(reason) || !is_word(action)) {
+  if (recorder == NULL) {
     return KIN_EINVAL;
+  }
+  const char *fault = fault_of(regarding, type, reason, action);
+  if (fault != NULL) {
+    return refuse(recorder, fault);
   }
   if (recorder->member.is_closing) {
     return KIN_ECLOSED;
@@ -518,7 +556,8 @@ int kin_event_recorder_record(kin_event_recorder *recorder,
     err = clean_reference(&other, related, &bytes);
   }
   if (err != 0) {
-    return err;
+    return refuse(recorder, "regarding, related: need a kind and a name, and "
+                            "texts of at most 1,024 bytes");
   }
   const kin__occurrence occurrence = {
       .regarding = &about,

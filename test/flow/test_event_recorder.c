@@ -26,6 +26,7 @@ typedef struct world {
   int status;
   uint64_t retry_in_ms;
   char message[600];
+  char namespace_[300];
   int closed;
   int calls;
   void (*then)(struct world *w);
@@ -46,6 +47,7 @@ static void on_error(kin_error_event *event, void *data) {
   w->status = event->status;
   w->retry_in_ms = event->retry_in_ms;
   snprintf(w->message, sizeof w->message, "%s", event->message);
+  snprintf(w->namespace_, sizeof w->namespace_, "%s", event->namespace_);
   called(w);
 }
 
@@ -385,6 +387,8 @@ static void test_record_arguments(void **state) {
   static char long_text[1026];
   world w;
   begin(&w, 0);
+  char problem[KIN__PROBLEM_SIZE] = "";
+  w.vh.log.problem = problem;
   open_recorder(&w);
   memset(long_word, 'w', 129);
   memset(long_text, 't', 1025);
@@ -394,17 +398,24 @@ static void test_record_arguments(void **state) {
   kin_object_reference large = w.about;
   large.uid = kin__cstr(long_text);
   assert_int_equal(
+      kin_event_recorder_record(r, NULL, NULL, "Normal", "R", "A", ""),
+      KIN_EINVAL);
+  assert_string_equal(problem, "regarding: is required");
+  assert_int_equal(
       kin_event_recorder_record(r, about, NULL, "Error", "R", "A", ""),
       KIN_EINVAL);
+  assert_string_equal(problem, "type: is \"Normal\" or \"Warning\"");
   assert_int_equal(
       kin_event_recorder_record(r, about, NULL, "Normal", "", "A", ""),
       KIN_EINVAL);
   assert_int_equal(
       kin_event_recorder_record(r, about, NULL, "Normal", "R", long_word, ""),
       KIN_EINVAL);
+  assert_non_null(strstr(problem, "reason, action: are required"));
   assert_int_equal(
       kin_event_recorder_record(r, &nothing, NULL, "Normal", "R", "A", ""),
       KIN_EINVAL);
+  assert_non_null(strstr(problem, "regarding, related: need a kind"));
   assert_int_equal(
       kin_event_recorder_record(r, about, &nothing, "Normal", "R", "A", ""),
       KIN_EINVAL);
@@ -420,6 +431,7 @@ static void test_record_arguments(void **state) {
   snprintf(note, sizeof note, "'note':'%s','regarding'", long_text);
   expect_body(&w, note);
   answer(&w, 201, "");
+  w.vh.log.problem = NULL;
   finish(&w);
 }
 
@@ -771,6 +783,8 @@ static void test_recorder_closes_before_a_request(void **state) {
     assert_int_equal(record(&w, "A", ""), 0);
     script_run(&w.vh.script);
     assert_int_equal(w.code, KIN_EINVAL);
+    assert_string_equal(w.namespace_, "a/b");
+    assert_non_null(strstr(w.message, "Event about Pod a/b/web: "));
     assert_int_equal(w.closed, 1);
     script_advance(&w.vh.script, 360000);
     script_run(&w.vh.script);
