@@ -108,7 +108,12 @@ typedef struct kin_leader_elector_options {
   uint32_t lease_duration_s;
   /** A leader that cannot renew gives up after this time from the beginning of
    * a round; see also the conditions above. 0: 10 s. Must be less than
-   * lease_duration_s. */
+   * lease_duration_s.
+   *
+   * With qps_milli of the client each try waits for its turn behind the requests
+   * of all informers, so many first lists may delay a renewal until the lead is
+   * lost. Give the elector a client of its own then, or leave enough room in
+   * qps_milli and burst. */
   uint32_t renew_deadline_ms;
   /** The time between two tries. A candidate adds up to 1.2 times of it at
    * random. 0: 2 s. 1.2 times of it must be less than renew_deadline_ms. */
@@ -118,7 +123,9 @@ typedef struct kin_leader_elector_options {
    * candidate need not wait for lease_duration_s. The release comes after
    * on_stopped, and takes at most renew_deadline_ms. Only a conflict with
    * another writer repeats it: once at once, then after 10 ms, 20 ms and so on.
-   * A client that closes sends nothing: close the elector first, and the client
+   * A write that was under way when the run ended may reach the server behind
+   * the release, which found no lease of ours; then the others do wait for
+   * lease_duration_s. A client that closes sends nothing: close the elector first, and the client
    * in its close callback. */
   bool release_on_stop;
 
@@ -157,9 +164,11 @@ kin_leader_elector_open(kin_leader_elector **out, kin_client *client,
                         const kin_leader_elector_options *options);
 
 /** Begins a run; callbacks come from later loop iterations. If the last run is
- * still being released, the new one begins after the release. Legal in every
- * event callback, also in on_stopped.
- * Errors: KIN_EALREADY (a run is not over), KIN_ECLOSED (the elector). */
+ * still being released, the new one begins after the release. After
+ * kin_leader_elector_stop the next run may be asked for at once: it begins after
+ * on_stopped and the release. Legal in every event callback, also in on_stopped.
+ * Errors: KIN_EALREADY (a run has not been stopped and is not over, or the next
+ * one has been asked for), KIN_ECLOSED (the elector). */
 KIN_EXTERN int kin_leader_elector_start(kin_leader_elector *elector);
 
 /** Ends the run: kin_leader_elector_is_leader returns false from now on,

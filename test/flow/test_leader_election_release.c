@@ -267,6 +267,23 @@ static void test_release_of_a_candidate(void **state) {
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
+/* LE-09: the release of a candidate overtakes its write: it finds no lease of
+ * ours, and the write that the server carries out later stays. */
+static void test_release_overtakes_a_write(void **state) {
+  election_world *w = *state;
+  ew_put_lease(w, "{}", "");
+  ew_begin(w, 0);
+  assert_true(ew_answer(w)); /* GET; the PUT is in flight */
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  w->asked[0] = '\0';
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=200 ");
+  ew_put_lease(w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
+  ew_pass(w, 20000);
+  ew_expect_asked(w, "");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "a");
+}
+
 /* The write of a candidate was carried out, but answered with 503 and a
  * Retry-After. The request is sent again and meets its own write. */
 static void test_release_of_a_repeated_write(void **state) {
@@ -524,6 +541,7 @@ int main(void) {
       cmocka_unit_test(test_release_on_close),
       RELEASE_TEST(test_release_is_bounded),
       RELEASE_TEST(test_release_of_a_candidate),
+      RELEASE_TEST(test_release_overtakes_a_write),
       cmocka_unit_test(test_release_of_a_repeated_write),
       RELEASE_TEST(test_release_of_a_lease_that_was_found),
       cmocka_unit_test(test_election_client_closes),
