@@ -18,8 +18,9 @@
 /* A wait is a set of entries that are not done yet, and one deferred step.
  * Every event (an entry syncs or closes, the time is over, the wait is
  * cancelled) is only noted; if it matters, the step is scheduled. The step asks
- * the program's checks and ends the wait when no entry is open. So callbacks
- * come from the loop, and find the wait in a consistent state.
+ * the program's checks, a slice of them in each iteration, and ends the wait
+ * when no entry is open. So callbacks come from the loop, and find the wait in a
+ * consistent state.
  *
  * All memory is taken at the begin, also for the error text, so that the end
  * cannot fail.
@@ -28,7 +29,8 @@
  * the open entries, `open_checks` those with a check. The step is among the
  * host's deferred calls iff is_step_due. */
 
-#define POLL_MS 100u     /* CN-05 */
+#define POLL_MS 100u /* CN-05 */
+#define CHECKS_PER_STEP 1024u
 #define CAUSE_BYTES 160u /* any text of kin_strerror */
 #define MAX_NAME_BYTES 1024u
 #define NAME_SIZE                                                              \
@@ -54,7 +56,8 @@ struct kin_wait {
   uint32_t count;
   uint32_t open;
   uint32_t open_checks;
-  char *names; /* of the entries, one after the other */
+  uint32_t asked; /* entries of the round so far */
+  char *names;    /* of the entries, one after the other */
   char *error;
   size_t error_size;
 
@@ -106,6 +109,7 @@ static void on_notify(kin__sync_watch *watch, int result) {
 static void give_up(kin_wait *wait, int code) {
   if (wait->code == 0) {
     wait->code = code;
+    wait->asked = 0; /* all are asked once more */
     schedule(wait);
   }
 }
@@ -213,24 +217,36 @@ static bool ask(const kin_wait *wait, const entry *e) {
   return is_done;
 }
 
-/* If a check gives the wait up, or the client closes, the data of the others
- * may be gone. */
-static void ask_checks(kin_wait *wait) {
+/* Asks a slice of the checks. Returns whether the round goes on. If a check
+ * gives the wait up, or the client closes, the data of the others may be
+ * gone. */
+static bool ask_checks(kin_wait *wait) {
   int code = wait->code;
-  for (uint32_t i = 0; i < wait->count && wait->open_checks > 0 &&
-                       wait->code == code && !wait->member.is_closing;
-       i++) {
-    entry *e = &wait->entries[i];
-    if (e->check != NULL && !wait->items[i].is_done && ask(wait, e)) {
+  kin__slice slice = kin__slice_begin(wait->member.env->sched, CHECKS_PER_STEP);
+  while (wait->asked < wait->count && wait->open_checks > 0 &&
+         wait->code == code && !wait->member.is_closing) {
+    uint32_t i = wait->asked;
+    const entry *e = &wait->entries[i];
+    bool is_open = e->check != NULL && !wait->items[i].is_done;
+    if (is_open && !kin__slice_next(&slice)) {
+      return true;
+    }
+    wait->asked++;
+    if (is_open && ask(wait, e)) {
       settle(wait, i, true);
     }
   }
+  wait->asked = 0;
+  return false;
 }
 
 static void step(kin__deferred *deferred) {
   kin_wait *wait = KIN__CONTAINER_OF(deferred, kin_wait, step);
   /* No other step runs before this one is over, whatever a check does. */
-  ask_checks(wait);
+  if (ask_checks(wait)) {
+    kin__env_defer(wait->member.env, &wait->step);
+    return;
+  }
   wait->is_step_due = false;
   if (wait->open == 0 || wait->code != 0) {
     end(wait);

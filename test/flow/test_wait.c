@@ -222,6 +222,59 @@ static void test_wait_stopped_by_a_check(void **state) {
   vh_finish(&vh);
 }
 
+/* Many checks are asked in slices. A wait that is given up between two of them
+ * asks all once more. */
+static void test_wait_asks_in_slices(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  vh.script.sched.max_pieces = 2;
+  wait_timed late[5];
+  kin_wait_for things[5];
+  for (size_t i = 0; i < 5; i++) {
+    late[i] =
+        (wait_timed){.vh = &vh, .at_ms = wait_rig_now_ms(&vh) + 100 + i / 4};
+    things[i] = (kin_wait_for){
+        .name = "late", .check = wait_timed_is_due, .data = &late[i]};
+  }
+  wait_ending e = {0};
+  kin_wait *wait;
+  assert_int_equal(wait_rig_open(&vh, &wait, things, 5, NULL, 0, &e), 0);
+  script_run_deferred(&vh.script);
+  assert_int_equal(late[1].asked, 1);
+  assert_int_equal(late[2].asked, 0);
+  script_run_deferred(&vh.script);
+  assert_int_equal(late[3].asked, 1);
+  assert_int_equal(late[4].asked, 0);
+  script_run(&vh.script);
+  assert_int_equal(late[0].asked, 1);
+  assert_int_equal(late[4].asked, 1);
+  script_advance(&vh.script, 100);
+  assert_int_equal(late[0].asked, 2);
+  assert_int_equal(late[4].asked, 2);
+  assert_int_equal(e.calls, 0);
+  assert_int_equal(kin_wait_cancel(wait, KIN_EAGAIN), 0);
+  script_run(&vh.script);
+  wait_ending_expect(&e, KIN_EAGAIN, "yyyyn");
+  assert_int_equal(late[0].asked, 2);
+  assert_int_equal(late[4].asked, 3);
+
+  for (size_t i = 0; i < 5; i++) {
+    late[i].asked = 0;
+    late[i].at_ms = UINT64_MAX;
+  }
+  e = (wait_ending){0};
+  assert_int_equal(wait_rig_open(&vh, &wait, things, 5, NULL, 0, &e), 0);
+  script_run_deferred(&vh.script);
+  late[0].at_ms = 0;
+  assert_int_equal(kin_wait_cancel(wait, KIN_EAGAIN), 0);
+  script_run(&vh.script);
+  wait_ending_expect(&e, KIN_EAGAIN, "ynnnn");
+  assert_int_equal(late[1].asked, 2);
+  assert_int_equal(late[4].asked, 1);
+  vh_finish(&vh);
+}
+
 /* SI-16, NR-08: informers tell, nothing is polled. */
 static void test_wait_for_informers(void **state) {
   (void)state;
@@ -450,6 +503,7 @@ int main(void) {
       cmocka_unit_test(test_wait_scenarios),
       cmocka_unit_test(test_wait_polls_checks),
       cmocka_unit_test(test_wait_stopped_by_a_check),
+      cmocka_unit_test(test_wait_asks_in_slices),
       cmocka_unit_test(test_wait_for_informers),
       cmocka_unit_test(test_wait_for_listeners),
       cmocka_unit_test(test_wait_for_closed_ones),
