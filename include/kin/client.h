@@ -90,7 +90,9 @@ typedef struct kin_client_options {
    * a text for people, with the name of the option, and its value unless that
    * may be a secret. "" if kin_client_open succeeds, or fails for another
    * reason. problem_size is the room in bytes: 256 is always enough, a longer
-   * text is cut. The same text is an ERROR in the log. NULL: not needed. */
+   * text is cut. The same text is an ERROR in the log. NULL: not needed. If
+   * `size` does not reach the end of problem_size (0 in options without the INIT
+   * macro), no other field can be trusted: nothing is written or logged. */
   char *problem;
   size_t problem_size;
 

@@ -83,9 +83,11 @@ typedef struct kin_kubeconfig_options {
 
   /** Where kin_kubeconfig_load, if it fails, writes all that is wrong: one or
    * more lines "FILE:LINE: FIELD: text" without a newline at the end. The text
-   * has no secrets. "" if it succeeds, or is out of memory. problem_size is the
-   * room in bytes: 4096 is always enough, a longer text is cut. NULL: not
-   * needed. */
+   * has no secrets. "" if it succeeds, is out of memory, or has no `out`.
+   * problem_size is the room in bytes: 4096 is always enough, a longer text is
+   * cut. NULL: not needed. If `size` does not reach the end of problem_size (0
+   * in options without the INIT macro), no other field can be trusted: nothing
+   * is written. */
   char *problem;
   size_t problem_size;
 

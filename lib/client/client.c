@@ -224,13 +224,15 @@ static void tell_problem(const kin_client_options *options,
   }
 }
 
-/* Options that are too small have no field for the problem text, so only
- * KIN_ENOTSUP is described. */
+/* Options that are too small to have a field for the problem text are refused
+ * without one. */
 static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
   int err = kin__options_copy(to, sizeof *to, from,
                               KIN__FIRST_SIZE(kin_client_options));
-  if (err == KIN_ENOTSUP) {
+  size_t least =
+      offsetof(kin_client_options, problem_size) + sizeof from->problem_size;
+  if (err != 0 && from != NULL && from->size >= least) {
     char problem[KIN__PROBLEM_SIZE];
     kin__log log = kin__client_log(from, problem);
     (void)kin__options_take(to, sizeof *to, from,
@@ -244,10 +246,9 @@ static int copy_options(kin_client_options *to,
 int kin__client_open(kin_client **out, uv_loop_t *loop,
                      const kin_client_options *options, kin__route_open open,
                      void *ctx) {
-  if (out == NULL) {
-    return KIN_EINVAL;
+  if (out != NULL) {
+    *out = NULL;
   }
-  *out = NULL;
   kin_client_options copy;
   int err = copy_options(&copy, options);
   if (err != 0) {
@@ -255,8 +256,9 @@ int kin__client_open(kin_client **out, uv_loop_t *loop,
   }
   char problem[KIN__PROBLEM_SIZE] = "";
   kin_client *client = NULL;
-  err = loop != NULL ? build_client(&client, loop, &copy, open, ctx, problem)
-                     : KIN_EINVAL;
+  err = out != NULL && loop != NULL
+            ? build_client(&client, loop, &copy, open, ctx, problem)
+            : KIN_EINVAL;
   tell_problem(&copy, problem);
   if (err != 0) {
     return err;

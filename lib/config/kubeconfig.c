@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/kubeconfig.h>
 
+#include <stddef.h>
 #include <string.h>
 
 #include <kin/error.h>
@@ -103,21 +104,26 @@ static int load(kin_kubeconfig **out, const kin_kubeconfig_options *options,
 
 int kin_kubeconfig_load(kin_kubeconfig **out,
                         const kin_kubeconfig_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
+  if (out != NULL) {
+    *out = NULL;
   }
-  *out = NULL;
   char line[KIN__PROBLEM_SIZE] = "";
   kin__log log = {.level = KIN_LOG_WARN, .problem = line};
   kin_kubeconfig_options copy;
   int err = kin__options_take(&copy, sizeof copy, options,
                               KIN__FIRST_SIZE(kin_kubeconfig_options),
                               "kin_kubeconfig_options", &log);
-  if (err == KIN_ENOTSUP) { /* so the struct is larger than ours */
+  size_t least = offsetof(kin_kubeconfig_options, problem_size) +
+                 sizeof options->problem_size;
+  if (err != 0 && options != NULL && options->size >= least) {
     set_problem(options->problem, options->problem_size, line);
   }
   if (err != 0) {
     return err;
+  }
+  if (out == NULL) {
+    set_problem(copy.problem, copy.problem_size, "");
+    return KIN_EINVAL;
   }
   log.cb = copy.log;
   log.data = copy.log_data;

@@ -145,6 +145,32 @@ static void test_room(void **state) {
   finish_world(&w);
 }
 
+/* Options that are too small. No field of them is read if they end before the
+ * field for the text. */
+static void test_of_small_options(void **state) {
+  (void)state;
+  world w;
+  init_world(&w);
+  size_t place = offsetof(kin_client_options, problem_size);
+  w.options.size = place + sizeof w.options.problem_size;
+  char part[64];
+  snprintf(part, sizeof part, "kin_client_options: size is %zu, not at least",
+           w.options.size);
+  assert_refused(&w, KIN_EINVAL, part);
+  const size_t sizes[] = {0, sizeof(size_t), place,
+                          place + sizeof w.options.problem_size - 1};
+  w.lines = 0;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    w.options.size = sizes[i];
+    strcpy(w.problem, "untouched");
+    assert_int_equal(kin_client_open(&w.client, &w.loop, &w.options),
+                     KIN_EINVAL);
+    assert_string_equal(w.problem, "untouched");
+  }
+  assert_int_equal(w.lines, 0);
+  finish_world(&w);
+}
+
 static void *no_memory(void *ctx, size_t size) {
   (void)ctx;
   (void)size;
@@ -170,6 +196,9 @@ static void test_of_other_failures(void **state) {
   init_world(&w);
   strcpy(w.problem, "of an earlier call");
   assert_int_equal(kin_client_open(&w.client, NULL, &w.options), KIN_EINVAL);
+  assert_string_equal(w.problem, "");
+  strcpy(w.problem, "of an earlier call");
+  assert_int_equal(kin_client_open(NULL, &w.loop, &w.options), KIN_EINVAL);
   assert_string_equal(w.problem, "");
   kin_allocator none = {NULL, no_memory, no_more_memory, never};
   w.options.allocator = &none;
@@ -640,6 +669,7 @@ int main(void) {
       cmocka_unit_test(test_of_clients),
       cmocka_unit_test(test_of_contradictions),
       cmocka_unit_test(test_room),
+      cmocka_unit_test(test_of_small_options),
       cmocka_unit_test(test_of_other_failures),
       cmocka_unit_test(test_long_values),
       cmocka_unit_test(test_of_informers),

@@ -376,29 +376,39 @@ static void test_sizes(void **state) {
     unsigned char bytes[sizeof options + TAIL];
   } given = {.bytes = {0}};
   const size_t size = sizeof options;
+  const size_t place = offsetof(kin_kubeconfig_options, log_level);
   const struct {
     size_t size;
     unsigned char last;
     int code;
-  } cases[] = {{size, 1, 0},
-               {size + TAIL, 0, 0},
-               {size + TAIL, 1, KIN_ENOTSUP},
-               {sizeof(size_t), 0, KIN_EINVAL},
-               {0, 0, KIN_EINVAL}};
+    const char *problem; /* how the text begins */
+  } cases[] = {
+      {size, 1, 0, ""},
+      {size + TAIL, 0, 0, ""},
+      {size + TAIL, 1, KIN_ENOTSUP, "kin_kubeconfig_options: sets a field"},
+      {place, 0, KIN_EINVAL, "kin_kubeconfig_options: size is "},
+      {place - 1, 0, KIN_EINVAL, "untouched"},
+      {sizeof(size_t), 0, KIN_EINVAL, "untouched"},
+      {0, 0, KIN_EINVAL, "untouched"}};
   tls_write_file(path, CONFIG("server: 'https://a'", ""));
   memcpy(given.bytes, &options, size);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     memcpy(given.bytes, &cases[i].size, sizeof cases[i].size);
     given.bytes[size + TAIL - 1] = cases[i].last;
+    strcpy(problem, "untouched");
     int err = kin_kubeconfig_load(
         &config, (const kin_kubeconfig_options *)(const void *)&given);
     assert_int_equal(err, cases[i].code);
     assert_true((config != NULL) == (err == 0));
-    assert_true(err != KIN_ENOTSUP ||
-                strstr(problem, "kin_kubeconfig_options") != NULL);
+    const char *begin = cases[i].problem;
+    assert_int_equal(strncmp(problem, begin, strlen(begin)), 0);
+    assert_int_equal(*begin == '\0', *problem == '\0');
     kin_kubeconfig_free(config);
     config = NULL;
   }
+  strcpy(problem, "of an earlier call");
+  assert_int_equal(kin_kubeconfig_load(NULL, &options), KIN_EINVAL);
+  assert_string_equal(problem, "");
 }
 
 /* --- Clients -------------------------------------------------------------- */
