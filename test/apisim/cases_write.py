@@ -386,6 +386,26 @@ def test_a_definition_comes_and_goes(start):
     assert sim.get(path).json()["items"] == []
 
 
+def test_generation_counts_a_status_that_is_no_subresource(start):
+    sim = start()
+    crd = definition()
+    crd["spec"]["versions"].append(
+        {"name": "v1", "subresources": {"status": {}}})
+    assert sim.post(CRDS, crd).status == 201
+
+    def generations(version):
+        path = f"/apis/example.org/{version}/namespaces/default/things"
+        sim.create(path, "t", apiVersion=f"example.org/{version}", kind="Thing")
+        return [sim.merge(f"{path}/t", patch)["metadata"]["generation"]
+                for patch in ({"metadata": {"labels": {"x": "y"}}},
+                              {"status": {"phase": "Ready"}},
+                              {"status": {"phase": "Ready"}},
+                              {"spec": {"size": 1}},
+                              {"status": None})]
+    assert generations("v1beta1") == [1, 2, 2, 3, 4]
+    assert generations("v1") == [1, 1, 1, 2, 2]
+
+
 def test_what_a_finalizer_held_takes_its_own_along(start):
     sim = start()
     hold = {"finalizers": ["example.com/hold"]}

@@ -134,19 +134,20 @@ void object_drop_repeats(yyjson_mut_val *value) {
   }
 }
 
-static bool is_content(yyjson_mut_val *key) {
+static bool is_content(const resource *res, yyjson_mut_val *key) {
+  bool counts_status = res->custom && !res->has_status;
   return !yyjson_mut_equals_str(key, "kind") &&
          !yyjson_mut_equals_str(key, "apiVersion") &&
          !yyjson_mut_equals_str(key, "metadata") &&
-         !yyjson_mut_equals_str(key, "status");
+         (counts_status || !yyjson_mut_equals_str(key, "status"));
 }
 
 /* Whether b lacks or changes any content member of a. */
-static bool lost_in(yyjson_mut_val *a, yyjson_mut_val *b) {
+static bool lost_in(const resource *res, yyjson_mut_val *a, yyjson_mut_val *b) {
   size_t i, max;
   yyjson_mut_val *key, *value;
   yyjson_mut_obj_foreach(a, i, max, key, value) {
-    if (is_content(key) &&
+    if (is_content(res, key) &&
         !yyjson_mut_equals(value,
                            yyjson_mut_obj_getn(b, yyjson_mut_get_str(key),
                                                yyjson_mut_get_len(key)))) {
@@ -156,10 +157,11 @@ static bool lost_in(yyjson_mut_val *a, yyjson_mut_val *b) {
   return false;
 }
 
-bool object_spec_differs(yyjson_mut_doc *a, yyjson_mut_doc *b) {
+bool object_content_differs(const resource *res, yyjson_mut_doc *a,
+                            yyjson_mut_doc *b) {
   yyjson_mut_val *one = yyjson_mut_doc_get_root(a);
   yyjson_mut_val *two = yyjson_mut_doc_get_root(b);
-  return lost_in(one, two) || lost_in(two, one);
+  return lost_in(res, one, two) || lost_in(res, two, one);
 }
 
 /* -------------------------------------------------------------- defaults */

@@ -45,8 +45,10 @@ void object_drop_repeats(yyjson_mut_val *value);
 /* Sorts the members of all objects in the value. */
 void object_sort(yyjson_mut_val *value);
 /* Whether anything but metadata and status differs: what counts as a new
- * generation. */
-bool object_spec_differs(yyjson_mut_doc *a, yyjson_mut_doc *b);
+ * generation. The status of a custom resource counts, too, unless it is a
+ * subresource. Source: PrepareForUpdate of apiextensions-apiserver. */
+bool object_content_differs(const resource *res, yyjson_mut_doc *a,
+                            yyjson_mut_doc *b);
 /* Fills in what a real server adds to a new object of the kind. */
 void object_default(yyjson_mut_doc *doc, const resource *res);
 /* Writes the object as the store keeps it: kind, apiVersion and ordered

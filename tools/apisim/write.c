@@ -320,7 +320,8 @@ static bool has_finalizers(yyjson_mut_val *meta) {
 static void store_change(const api_call *call, yyjson_mut_doc *doc,
                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
   yyjson_mut_val *meta = object_meta(doc);
-  if (call->res->has_generation && object_spec_differs(old_doc, doc)) {
+  if (call->res->has_generation &&
+      object_content_differs(call->res, old_doc, doc)) {
     object_set_number(doc, meta, "generation",
                       object_number(object_meta(old_doc), "generation") + 1);
   }
