@@ -26,9 +26,11 @@ inline kin_str str(std::string_view s) {
   return {s.data(), s.size()};
 }
 
-inline void check(int status, const char *what) {
+// `problem` is a text of the library that says more, or "".
+inline void check(int status, const char *what, const char *problem = "") {
   if (status < 0) {
-    throw std::runtime_error(std::string(what) + ": " + kin_strerror(status));
+    const std::string text = std::string(what) + ": " + kin_strerror(status);
+    throw std::runtime_error(*problem ? text + ": " + problem : text);
   }
 }
 
@@ -57,14 +59,16 @@ public:
     return view(kin_object_name(object_));
   }
 
-  // The string at a JSON Pointer, or "" where there is none.
+  // The string at a JSON Pointer, or "" where there is nothing or something
+  // else.
   std::string text(const char *pointer) const {
     kin_object_view *open = nullptr;
     check(kin_object_view_open(&open, object_), "kin_object_view_open");
     std::unique_ptr<kin_object_view, decltype(&kin_object_view_close)> owner(
         open, kin_object_view_close);
     kin_str value = {nullptr, 0};
-    kin_object_view_string(open, pointer, &value);
+    const int err = kin_object_view_string(open, pointer, &value);
+    check(err == KIN_ENOENT || err == KIN_ETYPE ? 0 : err, pointer);
     return std::string(value.data ? value.data : "", value.length);
   }
 
@@ -109,11 +113,12 @@ public:
       call(static_cast<handlers *>(h)->on_error, *event);
     };
     kin_informer *informer = nullptr;
-    check(kin_informer_open(&informer, client_, &resource), "open");
+    check_options(kin_informer_open(&informer, client_, &resource), "open");
     if (by != nullptr) {
       kin_index_options index = KIN_INDEX_OPTIONS_INIT;
       index.name = index.pointer = by;
-      check(kin_store_add_index(kin_informer_store(informer), &index), by);
+      check_options(kin_store_add_index(kin_informer_store(informer), &index),
+                    by);
     }
     auto change = [](kin_informer *, const kin_event *event, void *h) noexcept {
       call(static_cast<handlers *>(h)->on_change, *event);
@@ -125,12 +130,16 @@ public:
       call(static_cast<handlers *>(h)->on_synced, *event);
     };
     listener.data = data;
-    check(kin_informer_listen(informer, &listener, nullptr), "listen");
+    check_options(kin_informer_listen(informer, &listener, nullptr), "listen");
     check(kin_informer_start(informer), "start");
     return informer;
   }
 
 private:
+  void check_options(int status, const char *what) const {
+    check(status, what, kin_client_problem(client_));
+  }
+
   template <typename Event>
   static void call(const std::function<void(const Event &)> &handler,
                    const Event &event) {

@@ -125,8 +125,12 @@ kin_client *open_client(uv_loop_t *loop, const char *server) {
     return client;
   }
   kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  char problem[256] = "";
   options.server = server;
-  kin::check(kin_client_open(&client, loop, &options), server);
+  options.problem = problem;
+  options.problem_size = sizeof(problem);
+  const int err = kin_client_open(&client, loop, &options);
+  kin::check(err, "open", problem);
   return client;
 }
 

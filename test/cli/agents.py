@@ -49,7 +49,12 @@ def test_node_agent_that_fails(programs):
     with Program([programs.node_agent, "http://127.0.0.1:1"]) as p:
         p.expect_end(2, b"node_agent: NODE_NAME is not set\n")
     with agent(programs, "gopher://127.0.0.1", NODE_NAME="n1") as p:
-        p.expect_end(1, b"node_agent: gopher://127.0.0.1: malformed server URL\n")
+        p.expect_end(1, b'node_agent: open: malformed server URL: server: '
+                     b'"gopher://127.0.0.1" is no http:// or https:// URL of a '
+                     b"host, a port and a path, and no unix:// path\n")
+    with agent(programs, "http://127.0.0.1:1", NODE_NAME="n" * 70000) as p:
+        p.expect_end(1, b"node_agent: open: invalid argument: "
+                     b"field_selector: over 64 KiB\n")
 
 
 def test_node_agent_with_a_file(programs):
