@@ -16,9 +16,15 @@ extern "C" {
  * document "compact storage" (doc/compact.md) has the gain and the cost.
  *
  * kin_object_at and kin_fields_read need the text in place, and may fail with
- * KIN_ENOMEM. Their values live until the program returns to the loop, or as
- * long as the program holds a reference to the object (kin_object_ref,
- * kin_deltas_copy). At most 256 MiB of such texts exist for an informer at a
+ * KIN_ENOMEM. Their values live as long as the program holds a reference to the
+ * object (kin_object_ref, kin_deltas_copy). Without one, on the thread of the
+ * informer's loop, they live until the program returns to the loop.
+ *
+ * On another thread the program needs such a reference before it reads, or uses
+ * a view: the loop may free the text at any moment. The reference of a store or
+ * of another cache (kin_store_put, kin_expiring_store_put) is not enough.
+ *
+ * At most 256 MiB of such texts exist for an informer at a
  * time: also then KIN_ENOMEM. */
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */

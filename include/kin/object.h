@@ -20,8 +20,9 @@ extern "C" {
 /** An API object as the server sent it: immutable and counted. Callbacks and
  * stores give borrowed objects; keep one with kin_object_ref. Objects may be
  * held, read and released on any thread and may outlive the client they came
- * from. Key, uid, resourceVersion and labels are resident; everything else is
- * read through a view.
+ * from. For values of compact objects on other threads see kin_compact. Key,
+ * uid, resourceVersion and labels are resident; everything else is read through
+ * a view.
  *
  * Items of a list of built-in types carry no `kind` and `apiVersion`; the
  * library never adds them. */

@@ -90,15 +90,21 @@ int kin_object_builder_new(kin_object_builder **out,
   return 0;
 }
 
+static void end_lending(kin_object_builder *builder) {
+  kin_object_unref(builder->from);
+  builder->from = NULL;
+  builder->is_lent = false;
+}
+
+/* The reference counts as the program's, so that the text stays in place. */
 int kin__builder_lend(kin_object_builder *builder, const kin_object *from) {
   if (builder->is_lent) {
     return KIN_EALREADY;
   }
   builder->is_lent = true;
-  int err = begin(builder, from);
+  int err = begin(builder, kin_object_ref(from));
   if (err != 0) {
-    builder->is_lent = false;
-    builder->from = NULL;
+    end_lending(builder);
   }
   return err;
 }
@@ -395,8 +401,7 @@ int kin__builder_take(kin_object_builder *builder, int err, size_t headroom,
   if (err == 0) {
     err = kin__builder_make(builder, headroom, out);
   }
-  builder->from = NULL;
-  builder->is_lent = false;
+  end_lending(builder);
   kin__edit_reset(&builder->edit);
   kin__buf_reset(&builder->out, SCRATCH_KEPT);
   return err;

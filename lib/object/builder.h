@@ -13,7 +13,7 @@
 
 struct kin_object_builder {
   kin__memory *memory;
-  const kin_object *from; /* one reference unless is_lent; NULL: no object */
+  const kin_object *from; /* a reference as the program's; NULL: no object */
   kin__edit edit;
   kin__buf out; /* scratch */
   int error;    /* the first error */
@@ -30,8 +30,8 @@ kin_object_builder *kin__builder_new(kin__memory *memory);
 void kin__builder_free(kin_object_builder *builder);
 
 /* Lends the builder to a callback. The builder begins with the content of
- * `from`, which is borrowed until kin__builder_take. Key, uid and version are
- * kept, and kin_object_builder_finish and _free are refused. Errors:
+ * `from`, which is held until kin__builder_take. Key, uid and version are kept,
+ * and kin_object_builder_finish and _free are refused. Errors:
  * KIN_EALREADY (already lent), KIN_ENOMEM. */
 int kin__builder_lend(kin_object_builder *builder, const kin_object *from);
 

@@ -77,8 +77,9 @@ bool kin__object_is_movable(const kin_object *object,
  * object (object/packed.h) is inflated first. Errors: those of
  * kin__packed_text; never for a plain object. */
 int kin__object_text(const kin_object *object, kin_str *text);
-/* The same for one reader, until kin__object_close_text, in memory of the
- * reader's own: for objects that are read and not looked at again. */
+/* The same for one reader, until kin__object_close_text. A packed object that has
+ * no text in place is inflated into memory of the reader's own: for objects that
+ * are read and not looked at again. No other thread frees the text meanwhile. */
 int kin__object_open_text(const kin_object *object, kin_str *text,
                           void **block);
 void kin__object_close_text(const kin_object *object, void *block);

@@ -371,13 +371,19 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
   return 0;
 }
 
+/* The object itself stands for a text in place. */
 int kin__packed_open(const kin_object *object, kin_str *text, void **block) {
   packed_body *body = body_of(object);
   *block = NULL;
-  kin__inflated *inflated = atomic_load(&body->text);
-  if (inflated != NULL) {
-    *text = text_of(inflated);
-    return 0;
+  if (atomic_load(&body->text) != NULL) {
+    kin__packed_hold(object);
+    const kin__inflated *inflated = atomic_load(&body->text);
+    if (inflated != NULL) {
+      *text = text_of(inflated);
+      *block = (void *)object;
+      return 0;
+    }
+    kin__packed_let_go(object);
   }
   char *bytes = kin__malloc(kin__object_allocator(object), body->length);
   if (bytes == NULL) {
@@ -394,7 +400,11 @@ int kin__packed_open(const kin_object *object, kin_str *text, void **block) {
 }
 
 void kin__packed_free(const kin_object *object, void *block) {
-  kin__free(kin__object_allocator(object), block);
+  if (block == object) {
+    kin__packed_let_go(object);
+  } else {
+    kin__free(kin__object_allocator(object), block);
+  }
 }
 
 unsigned kin__object_holders(const kin_object *object) {

@@ -44,8 +44,9 @@ size_t kin__object_text_length(const kin_object *object);
  * KIN__INFLATED_MAX_BYTES of texts), KIN_EUNEXPECTED (see
  * kin__dictionary_inflate). */
 int kin__packed_text(const kin_object *object, kin_str *text);
-/* The text of a packed object for one reader. *block is freed with
- * kin__packed_free and may be NULL. Errors: KIN_ENOMEM, KIN_EUNEXPECTED. */
+/* The text of a packed object for one reader: a text in place, which is held, or
+ * memory of the reader's own. *block ends with kin__packed_free. Errors:
+ * KIN_ENOMEM, KIN_EUNEXPECTED. */
 int kin__packed_open(const kin_object *object, kin_str *text, void **block);
 void kin__packed_free(const kin_object *object, void *block);
 bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value);
@@ -57,7 +58,8 @@ void kin__packed_copied(kin_object *copy);
 void kin__packed_release(const kin_object *object);
 
 /* The program takes a reference, or gives one back. Its references are counted
- * apart from the library's, and keep the text in place. */
+ * apart from the library's, and keep the text in place. So does a reader that
+ * has the text open (kin__packed_open). */
 void kin__packed_hold(const kin_object *object);
 void kin__packed_let_go(const kin_object *object);
 
@@ -66,7 +68,7 @@ unsigned kin__object_holders(const kin_object *object);
 
 /* For the owner of a noted text, while no callback of the program runs: frees
  * the text and the note, and leaves the object packed. If a reference of the
- * program may keep the text, returns false and does nothing. On the owner's
+ * program or a reader may keep the text, returns false and does nothing. On the owner's
  * thread; another thread may take a reference meanwhile. */
 bool kin__packed_drop_text(kin__inflated *inflated);
 

@@ -8,7 +8,7 @@
 #include "object/object.h"
 
 struct kin_object_view {
-  kin_object *object; /* one reference; the library's if there is a block */
+  kin_object *object; /* a reference of the library's: the text is open */
   kin_str text;
   void *block;            /* see kin__object_open_text */
   struct yyjson_doc *doc; /* NULL until a value is read */
@@ -28,16 +28,13 @@ int kin_object_view_open(kin_object_view **out, const kin_object *object) {
   if (view == NULL) {
     return KIN_ENOMEM;
   }
-  view->object = kin_object_ref(object);
+  view->object = kin__object_ref(object);
   view->doc = NULL;
   int err = kin__object_open_text(object, &view->text, &view->block);
   if (err != 0) {
     kin__free(kin__object_allocator(object), view);
-    kin_object_unref(object);
+    kin__object_unref(object);
     *out = NULL;
-  } else if (view->block != NULL) {
-    (void)kin__object_ref(object);
-    kin_object_unref(object);
   }
   return err;
 }
@@ -48,11 +45,10 @@ void kin_object_view_close(kin_object_view *view) {
   }
   const kin_allocator *allocator = kin__object_allocator(view->object);
   kin_object *object = view->object;
-  void *block = view->block;
   kin__json_free(allocator, view->doc);
-  kin__object_close_text(object, block);
+  kin__object_close_text(object, view->block);
   kin__free(allocator, view);
-  (block != NULL ? kin__object_unref : kin_object_unref)(object);
+  kin__object_unref(object);
 }
 
 kin_str kin_object_view_json(const kin_object_view *view) {

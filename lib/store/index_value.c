@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "object/json.h"
-#include "object/object.h"
+#include "object/packed.h"
 
 #define LABELS_PREFIX "/metadata/labels/"
 
@@ -133,16 +133,21 @@ void kin__index_reader_finish(kin__index_reader *reader) {
   kin__object_close_text(reader->object, reader->block);
 }
 
-/* Handlers may read a new object, too. Other objects are not looked at again;
- * and a program that holds all texts that there may be must not keep a store
- * from changing. */
+/* Handlers may read a new object, too: its text is inflated in place, if there
+ * is room. Other objects are not looked at again; and a program that holds all
+ * texts that there may be must not keep a store from changing. No other thread
+ * frees the text between the two steps. */
 static int open_text(kin__index_reader *reader, kin_str *text) {
-  bool is_in_place =
-      reader->pass != NULL && kin__object_text(reader->object, text) == 0;
-  return is_in_place || kin__object_open_text(reader->object, text,
-                                              &reader->block) == 0
-             ? 0
-             : KIN_ENOMEM;
+  bool is_held = reader->pass != NULL && kin__object_is_packed(reader->object);
+  if (is_held) {
+    kin__packed_hold(reader->object);
+    (void)kin__object_text(reader->object, text);
+  }
+  int err = kin__object_open_text(reader->object, text, &reader->block);
+  if (is_held) {
+    kin__packed_let_go(reader->object);
+  }
+  return err == 0 ? 0 : KIN_ENOMEM;
 }
 
 static int emit_scalar(void *ctx, kin_str value) {

@@ -13,6 +13,8 @@
 
 #include <kin/error.h>
 #include <kin/fields.h>
+#include <kin/object_builder.h>
+#include <kin/store.h>
 #include <kin/value.h>
 
 #include "base/alloc.h"
@@ -157,6 +159,84 @@ static void test_packed_text_is_dropped(void **state) {
   }
   kin_object_unref(object);
   like_pods_finish(&l);
+}
+
+/* A text that is being read, and its owner. */
+typedef struct owner {
+  like_pods l;
+  kin__inflated *noted;
+} owner;
+
+/* The owner looks at the text while somebody reads. */
+static void look_at_text(owner *o) {
+  o->noted = kin__inflated_take(o->l.packing);
+  assert_non_null(o->noted);
+  assert_false(kin__packed_drop_text(o->noted));
+}
+
+static int look_and_edit(const kin_object *object, kin_object_builder *builder,
+                         void *data) {
+  (void)object;
+  look_at_text(data);
+  return kin_object_builder_set_bool(builder, "/spec/seen", true);
+}
+
+static int look_and_emit(const kin_object *object, kin_index_values *values,
+                         void *data) {
+  (void)object;
+  look_at_text(data);
+  return kin_index_emit(values, KIN_STR("x"));
+}
+
+static void add_index(kin_store *store, const char *name, const char *pointer,
+                      owner *o) {
+  kin_index_options options = KIN_INDEX_OPTIONS_INIT;
+  options.name = name;
+  options.pointer = pointer;
+  options.cb = pointer == NULL ? look_and_emit : NULL;
+  options.data = o;
+  assert_int_equal(kin_store_add_index(store, &options), 0);
+}
+
+static void put_into_indices(const kin_object *object, owner *o) {
+  kin_store *store;
+  assert_int_equal(kin_store_new(&store, NULL), 0);
+  add_index(store, "one", "/spec/nodeName", o);
+  add_index(store, "two", NULL, o);
+  add_index(store, "three", "/spec/nodeName", o);
+  assert_int_equal(kin_store_put(store, object), 0);
+  kin_index_cursor found;
+  assert_int_equal(
+      kin_store_by_index(store, "three", KIN_STR("node-3"), &found), 0);
+  assert_non_null(kin_store_by_index_next(store, &found));
+  kin_store_free(store);
+}
+
+/* A reader inside the library keeps the text in place, though the program has
+ * no reference: an open text, a transform, indices that are read together. */
+static void test_packed_text_is_held_by_readers(void **state) {
+  (void)state;
+  owner o = {0};
+  assert_int_equal(like_pods_init(&o.l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&o.l, 3, 40);
+  kin_str in_place;
+  kin_str text;
+  void *block;
+  assert_int_equal(kin__object_text(object, &in_place), 0);
+  assert_int_equal(kin__object_open_text(object, &text, &block), 0);
+  assert_ptr_equal(text.data, in_place.data);
+  look_at_text(&o);
+  kin__object_close_text(object, block);
+  assert_true(kin__packed_drop_text(o.noted));
+  kin_object *edited;
+  assert_int_equal(kin_object_transform(object, look_and_edit, &o, &edited), 0);
+  assert_int_equal(kin_object_at(edited, "/spec/nodeName").error, 0);
+  kin_object_unref(edited);
+  assert_true(kin__packed_drop_text(o.noted));
+  put_into_indices(object, &o);
+  assert_true(kin__packed_drop_text(o.noted));
+  kin__object_unref(object);
+  like_pods_finish(&o.l);
 }
 
 /* A pod with a status; `i` is the object, `change` the state of its status. */
@@ -583,6 +663,7 @@ int main(void) {
       cmocka_unit_test(test_packed_labels_are_short),
       cmocka_unit_test(test_packed_values),
       cmocka_unit_test(test_packed_text_is_dropped),
+      cmocka_unit_test(test_packed_text_is_held_by_readers),
       cmocka_unit_test(test_packed_after_any_state),
       cmocka_unit_test(test_packed_lengths),
       cmocka_unit_test(test_packed_bounds),
