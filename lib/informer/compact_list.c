@@ -25,6 +25,7 @@ typedef struct batch_entry {
   uint32_t dropped_lists; /* of the scope, when the place was given */
   size_t image;           /* offset */
   size_t size;            /* of the image; 0: none */
+  bool is_tried;          /* and cannot be packed */
 } batch_entry;
 
 typedef struct kin__batch {
@@ -33,6 +34,7 @@ typedef struct kin__batch {
   kin__packer *packer;
   batch_state state;
   unsigned count;
+  unsigned taken; /* of the entries, from the first on */
   size_t text_bytes;
   batch_entry entries[KIN__BATCH_MAX_OBJECTS];
   alignas(max_align_t) char images[IMAGE_BYTES];
@@ -45,9 +47,12 @@ static void on_run(kin__pool_work *work) {
   size_t used = 0;
   for (unsigned i = 0; i < batch->count; i++) {
     batch_entry *entry = &batch->entries[i];
+    size_t room = IMAGE_BYTES - used;
+    size_t size = kin__object_pack_to(batch->images + used, room, entry->object,
+                                      batch->packer);
     entry->image = used;
-    entry->size = kin__object_pack_to(batch->images + used, IMAGE_BYTES - used,
-                                      entry->object, batch->packer);
+    entry->size = size <= room ? size : 0;
+    entry->is_tried = size == 0;
     size_t align = alignof(max_align_t);
     used += (entry->size + align - 1) / align * align;
   }
@@ -83,6 +88,9 @@ static void replace(const kin__batch *batch, const batch_entry *entry) {
   if (packed == NULL) {
     packed = kin__object_ref(entry->object);
   }
+  if (entry->is_tried) {
+    kin__packed_note_tried(packed, batch->packer);
+  }
   kin__compact_take_packed(informer, &packed);
   kin__stage_replace(entry->place, packed);
 }
@@ -101,20 +109,28 @@ static void take_entry(const kin__batch *batch, const batch_entry *entry) {
 static void empty(kin__batch *batch) {
   batch->state = BATCH_FREE;
   batch->count = 0;
+  batch->taken = 0;
   batch->text_bytes = 0;
 }
 
-static void take_back(kin__batch *batch) {
-  for (unsigned i = 0; i < batch->count; i++) {
-    take_entry(batch, &batch->entries[i]);
+/* Returns whether all of the batch is taken. */
+static bool take_back(kin__batch *batch) {
+  kin__slice slice = kin__slice_begin(batch->list->informer->env->sched,
+                                      KIN__BATCH_MAX_OBJECTS);
+  while (batch->taken < batch->count) {
+    if (!kin__slice_next(&slice)) {
+      return false;
+    }
+    take_entry(batch, &batch->entries[batch->taken++]);
   }
   empty(batch);
+  return true;
 }
 
 static void free_batch(kin__compact_list *list, unsigned i) {
   kin__batch *batch = list->batches[i];
   if (batch != NULL) {
-    for (unsigned j = 0; j < batch->count; j++) {
+    for (unsigned j = batch->taken; j < batch->count; j++) {
       kin__object_unref(batch->entries[j].object);
     }
     kin__packer_free(batch->packer);
@@ -123,7 +139,8 @@ static void free_batch(kin__compact_list *list, unsigned i) {
   }
 }
 
-/* One batch a step. After a list, their memory goes. */
+/* One batch a step, or part of one: an object without an image takes long. After
+ * a list, the memory of batches goes. */
 static bool take_step(kin__task *task) {
   kin__compact_list *list = KIN__CONTAINER_OF(task, kin__compact_list, task);
   bool is_used = false;
@@ -131,7 +148,7 @@ static bool take_step(kin__task *task) {
   for (unsigned i = 0; i < KIN__BATCHES_MAX; i++) {
     kin__batch *batch = list->batches[i];
     if (batch != NULL && batch->state == BATCH_DONE && !is_taken) {
-      take_back(batch);
+      is_used = !take_back(batch) || is_used;
       is_taken = true;
     } else if (batch != NULL && batch->state != BATCH_FREE) {
       is_used = true;

@@ -41,6 +41,7 @@ struct kin__packing {
   _Atomic(kin__inflated *) noted;
   kin__hash_seed seed;      /* of halves and labels */
   atomic_uint callers;      /* threads that may be calling on_noted */
+  uint8_t last_number;      /* of a dictionary */
   kin__fork_mark fork_mark; /* of the process that has these threads */
   void (*on_noted)(void *ctx, bool is_first);
   void *ctx;
@@ -62,6 +63,7 @@ struct kin__dictionary {
   kin__label_table labels;
   kin__binary_known known; /* if is_small */
   bool is_small;
+  uint8_t number;
   size_t length;
   char bytes[];
 };
@@ -125,6 +127,7 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->noted, NULL);
     atomic_init(&packing->callers, 0);
     kin__fork_mark_init(&packing->fork_mark);
+    packing->last_number = 0;
     packing->seed = kin__hash_make_seed(packing);
     packing->on_noted = on_noted;
     packing->ctx = ctx;
@@ -274,6 +277,8 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
   dictionary->is_small = is_small;
+  packing->last_number = (uint8_t)(packing->last_number % UINT8_MAX + 1);
+  dictionary->number = packing->last_number;
   int err = read_samples(dictionary, samples);
   if (err == 0) {
     dictionary->length = train(dictionary->bytes, room, samples, is_thorough);
@@ -302,6 +307,10 @@ void kin__dictionary_unref(kin__dictionary *dictionary) {
 
 kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary) {
   return dictionary->packing;
+}
+
+uint8_t kin__dictionary_number(const kin__dictionary *dictionary) {
+  return dictionary->number;
 }
 
 size_t kin__dictionary_encode_labels(const kin__dictionary *dictionary,

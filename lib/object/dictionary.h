@@ -54,7 +54,8 @@ typedef struct kin__samples {
   unsigned count;
 } kin__samples;
 
-/* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
+/* Makes a dictionary with one reference; on any thread, but one at a time for a
+ * packing. It takes 2 ms for 64
  * samples, and 30 ms if it `is_thorough`: with a selection of repeated parts,
  * instead of the last samples as they are. `is_small`: texts get a quarter
  * smaller, for seven times the time; texts of 16 KiB and more do not. The
@@ -65,6 +66,9 @@ kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
 /* On any thread. O(1). NULL is allowed. */
 void kin__dictionary_unref(kin__dictionary *dictionary);
 kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary);
+/* From 1 on. Another dictionary of the packing has the same number only if 254
+ * were made in between. */
+uint8_t kin__dictionary_number(const kin__dictionary *dictionary);
 
 /* Packs on one thread. NULL if out of memory. */
 typedef struct kin__packer kin__packer;

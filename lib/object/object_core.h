@@ -28,7 +28,8 @@ struct kin_object {
   char bytes[];
 };
 
-/* Bits of kin_object.flags. From KIN__STRIPPED on a mask. */
+/* Bits of kin_object.flags. From KIN__STRIPPED on a mask, and from KIN__TRIED on
+ * the number of a dictionary. */
 enum {
   KIN__LABELS_ARE_RECORDS = 1,
   KIN__KEY_ONLY = 2,
@@ -36,8 +37,9 @@ enum {
   KIN__LABELS_ARE_CODES = 8, /* see kin__dictionary_label */
   KIN__HALVES = 16,          /* the body is of kin__halves_pack */
   KIN__BINARY = 32,          /* the body is of kin__binary_pack */
-  KIN__STRIPPED = 64 /* the lowest bit of what the text is packed without, see
-                      * strip.h */
+  KIN__STRIPPED = 64,  /* the lowest bit of what the text is packed without, see
+                       * strip.h */
+  KIN__TRIED = 1 << 24 /* of a plain object: see kin__packed_note_tried */
 };
 
 #endif /* KIN_OBJECT_OBJECT_CORE_H */

@@ -106,7 +106,7 @@ static void find_strings(parts *p, const kin_object *object,
   p->uid = kin_object_uid(object);
   p->version = kin_object_resource_version(object);
   p->labels = labels_of(object);
-  p->flags = object->flags | KIN__PACKED;
+  p->flags = object->flags % KIN__TRIED | KIN__PACKED;
   p->has_whole_labels = false;
   if ((p->flags & KIN__LABELS_ARE_RECORDS) == 0 && p->labels.length > 0) {
     encode_labels(p, p->labels, before);
@@ -172,12 +172,26 @@ static void pack_text(parts *p, const kin_object *object,
   pack_stripped(p, room, length, before, packer);
 }
 
+void kin__packed_note_tried(kin_object *object, const kin__packer *packer) {
+  const kin__dictionary *dictionary = kin__packer_dictionary(packer);
+  if (dictionary != NULL && !kin__object_is_packed(object)) {
+    uint32_t number = kin__dictionary_number(dictionary);
+    object->flags = object->flags % KIN__TRIED + number * KIN__TRIED;
+  }
+}
+
+static bool is_tried(const kin_object *object,
+                     const kin__dictionary *dictionary) {
+  return object->flags / KIN__TRIED == kin__dictionary_number(dictionary);
+}
+
 /* The size of the packed object; 0 if it cannot be packed, or would not be
  * smaller: strings of a short text are in the text and beside it. */
 static size_t prepare(parts *p, const kin_object *object,
                       const kin_object *before, kin__packer *packer) {
   p->dictionary = kin__packer_dictionary(packer);
-  if (p->dictionary == NULL || kin__object_is_packed(object)) {
+  if (p->dictionary == NULL || kin__object_is_packed(object) ||
+      is_tried(object, p->dictionary)) {
     return 0;
   }
   find_strings(p, object, before);
@@ -236,10 +250,15 @@ static void give(kin_object *packed, kin__memory *memory) {
 bool kin__object_pack(kin_object **object, const kin_object *before,
                       kin__memory *memory, kin__packer *packer) {
   parts p;
-  size_t size = memory->check == KIN_MUTATION_CHECK_OFF
-                    ? prepare(&p, *object, before, packer)
-                    : 0;
-  kin_object *packed = size > 0 ? take(memory, size) : NULL;
+  if (memory->check != KIN_MUTATION_CHECK_OFF) {
+    return false;
+  }
+  size_t size = prepare(&p, *object, before, packer);
+  if (size == 0) {
+    kin__packed_note_tried(*object, packer);
+    return false;
+  }
+  kin_object *packed = take(memory, size);
   if (packed == NULL) {
     return false;
   }
@@ -254,10 +273,9 @@ size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
                            kin__packer *packer) {
   parts p;
   size_t size = prepare(&p, object, NULL, packer);
-  if (size == 0 || size > room) {
-    return 0;
+  if (size > 0 && size <= room) {
+    fill((kin_object *)(void *)to, object, &p);
   }
-  fill((kin_object *)(void *)to, object, &p);
   return size;
 }
 

@@ -21,15 +21,19 @@
  * it goes with the object. */
 
 /* Replaces a plain object of `memory` by a packed one. On any failure the
- * object stays as it is. Returns whether it was replaced. `before` is an earlier
+ * object stays as it is. The caller has the only reference, or all others are of
+ * the same thread. Returns whether it was replaced. `before` is an earlier
  * state, packed or not, or NULL: what has not changed since is not packed
  * again. */
 bool kin__object_pack(kin_object **object, const kin_object *before,
                       kin__memory *memory, kin__packer *packer);
+/* The object cannot be packed with the packer's dictionary, and is not tried
+ * with it again. kin__object_pack does this itself. */
+void kin__packed_note_tried(kin_object *object, const kin__packer *packer);
 /* The same in two steps. First an image of the packed object, on any thread:
  * writes it to `to`, which is aligned as malloc's. Returns its size; 0 if the
- * object cannot be packed, or its image is larger than `room`. The dictionary
- * must live until the second step. */
+ * object cannot be packed. Nothing is written if the size is larger than `room`.
+ * The dictionary must live until the second step. */
 size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
                            kin__packer *packer);
 /* Then the object, on the memory's thread. NULL if out of memory. */

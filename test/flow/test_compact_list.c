@@ -173,6 +173,32 @@ static void test_close_when_back(void **state) {
   iw_finish(&w);
 }
 
+/* Batches are taken back one object in a step. After some of them the informer
+ * closes. */
+static void test_close_while_taken(void **state) {
+  (void)state;
+  for (int steps = 0; steps <= OBJECTS; steps++) {
+    iw_world w;
+    hand_pool pool;
+    open_world(&w, &pool);
+    relist(&w);
+    w.script.sched.max_pieces = 1;
+    pool_run(&pool);
+    for (int i = 0; i < steps; i++) {
+      (void)kin__sched_run(&w.script.sched, 0);
+    }
+    if (steps == OBJECTS) {
+      mini_pass(&w.server, 1000);
+      iw_assert_truth(&w);
+      assert_int_equal(iw_count_packed(&w), OBJECTS);
+    }
+    assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+    script_run(&w.script);
+    assert_int_equal(w.closed, 1);
+    iw_finish(&w);
+  }
+}
+
 /* The pages so far are dropped, and their batches come back to the list that
  * follows, twice. */
 static void test_dropped_list(void **state) {
@@ -421,6 +447,7 @@ int main(void) {
       cmocka_unit_test(test_no_helper),
       cmocka_unit_test(test_close_while_packed),
       cmocka_unit_test(test_close_when_back),
+      cmocka_unit_test(test_close_while_taken),
       cmocka_unit_test(test_dropped_list),
       cmocka_unit_test(test_removed_scope),
       cmocka_unit_test(test_object_that_was_not_staged),

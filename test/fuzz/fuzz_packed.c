@@ -206,9 +206,10 @@ static kin_object *pack_to_image(rig *r, kin_object *take_object) {
   char *image = malloc(room);
   FUZZ_CHECK(image != NULL);
   size_t size = kin__object_pack_to(image, room, take_object, r->packer);
-  FUZZ_CHECK(size <= room);
-  kin_object *packed =
-      size > 0 ? kin__object_of_image(r->memory, image, size) : NULL;
+  FUZZ_CHECK(size < kin_object_memory(take_object));
+  kin_object *packed = size > 0 && size <= room
+                           ? kin__object_of_image(r->memory, image, size)
+                           : NULL;
   free(image);
   if (packed == NULL) {
     return take_object;

@@ -489,6 +489,76 @@ static void test_labels_cannot_be_chosen(void **state) {
   like_pods_finish(&l);
 }
 
+/* Whether the packer's room is written to: packing begins there. */
+static bool is_tried(like_pods *l, kin_object **object) {
+  *kin__packer_room(l->packer) = '#';
+  assert_false(kin__object_pack(object, NULL, l->memory, l->packer));
+  return *kin__packer_room(l->packer) != '#';
+}
+
+/* An object that a dictionary does not make smaller is tried with another one,
+ * and not with the same again. */
+static void test_packed_is_tried_once(void **state) {
+  (void)state;
+  static _Alignas(max_align_t) char image[LIKE_PODS_SIZE];
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  char text[LIKE_PODS_SIZE];
+  int length = sprintf(text, "{\"metadata\":{\"name\":\"a\"},\"data\":\"");
+  unsigned seed = 1;
+  for (int i = 0; i < 2000; i++) {
+    seed = seed * 1103515245u + 12345u;
+    char letter = (char)('#' + (seed >> 16) % ('~' - '#'));
+    text[length++] = letter != '\\' ? letter : '!';
+  }
+  length += sprintf(text + length, "\"}");
+  for (int is_image = 0; is_image < 2; is_image++) {
+    kin_object *object;
+    assert_int_equal(like_pods_make(&object, l.memory, text, (size_t)length),
+                     0);
+    if (is_image) {
+      assert_int_equal(
+          kin__object_pack_to(image, sizeof image, object, l.packer), 0);
+      kin__packed_note_tried(object, l.packer);
+    } else {
+      assert_true(is_tried(&l, &object));
+    }
+    assert_false(is_tried(&l, &object));
+    kin_object *copy;
+    assert_int_equal(kin__object_copy(&copy, l.memory, object, 0), 0);
+    assert_false(is_tried(&l, &copy));
+    kin_object_unref(copy);
+    assert_int_equal(like_pods_renew(&l, 100, SAMPLES, false), 0);
+    assert_true(is_tried(&l, &object));
+    kin_object_unref(object);
+  }
+  like_pods_finish(&l);
+}
+
+/* An image that has no room is no object that cannot be packed. An object that
+ * one dictionary refused is whole after another one has packed it. */
+static void test_packed_after_a_refusal(void **state) {
+  (void)state;
+  static _Alignas(max_align_t) char image[LIKE_PODS_SIZE];
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *plain = make(&l, 3, 40);
+  kin_object *object = make(&l, 3, 40);
+  size_t size = kin__object_pack_to(image, 0, object, l.packer);
+  assert_true(size > 0);
+  assert_int_equal(kin__object_pack_to(image, sizeof image, object, l.packer),
+                   size);
+  kin__packed_note_tried(object, l.packer);
+  assert_false(kin__object_pack(&object, NULL, l.memory, l.packer));
+  assert_same(object, plain);
+  assert_int_equal(like_pods_renew(&l, 100, SAMPLES, false), 0);
+  assert_true(kin__object_pack(&object, NULL, l.memory, l.packer));
+  assert_same(object, plain);
+  kin_object_unref(object);
+  kin_object_unref(plain);
+  like_pods_finish(&l);
+}
+
 /* Strings of a text that is short, or has labels without codes, are in its frame
  * and beside it. Such an object stays plain if it would grow. */
 static void test_packed_objects_are_smaller(void **state) {
@@ -671,6 +741,8 @@ int main(void) {
       cmocka_unit_test(test_inflated_bound),
       cmocka_unit_test(test_label_table_bounds),
       cmocka_unit_test(test_labels_cannot_be_chosen),
+      cmocka_unit_test(test_packed_is_tried_once),
+      cmocka_unit_test(test_packed_after_a_refusal),
       cmocka_unit_test(test_packed_objects_are_smaller),
       cmocka_unit_test(test_packed_objects_of_strings),
       cmocka_unit_test(test_packed_long_labels),

@@ -392,8 +392,9 @@ static kin_object *pack(walk *w, const kin_object *plain,
   }
   if (below(8) == 0) {
     size_t size = kin__object_pack_to(image, sizeof image, object, w->l.packer);
-    kin_object *packed =
-        size > 0 ? kin__object_of_image(w->l.memory, image, size) : NULL;
+    kin_object *packed = size > 0 && size <= sizeof image
+                             ? kin__object_of_image(w->l.memory, image, size)
+                             : NULL;
     if (packed != NULL) {
       kin_object_unref(object);
       return packed;
