@@ -12,6 +12,7 @@
 
 #define FIRST_SAMPLES 64u
 #define SAMPLE_MAX_BYTES (64u << 10)
+#define SAMPLES_ROOM SAMPLE_MAX_BYTES /* for the first ones; it doubles */
 /* The next numbers are for each of the first samples. */
 #define SECOND_SAMPLES (KIN__SAMPLES_MAX / FIRST_SAMPLES)
 #define SECOND_AFTER (4096u / FIRST_SAMPLES) /* packed objects */
@@ -47,6 +48,7 @@ typedef struct kin__compact {
   stage stage;
   kin__samples *samples; /* NULL: none are taken */
   size_t sample_bytes;
+  size_t sample_room;
   unsigned first_samples;
   uint64_t offered; /* objects since sampling began */
 
@@ -99,6 +101,7 @@ static bool begin_sampling(kin__compact *compact) {
     return false;
   }
   compact->sample_bytes = 0;
+  compact->sample_room = 0;
   compact->offered = 0;
   return true;
 }
@@ -160,6 +163,26 @@ static void make_dictionary(kin__compact *compact) {
   }
 }
 
+/* Room for a sample more, up to `most`, which has that room. */
+static bool make_room(kin__compact *compact, size_t length, size_t most) {
+  size_t room = compact->sample_room;
+  while (room < compact->sample_bytes + length) {
+    room = room == 0 ? SAMPLES_ROOM : room * 2;
+  }
+  room = room < most ? room : most;
+  if (room == compact->sample_room) {
+    return true;
+  }
+  const kin_allocator *allocator = compact->informer->env->allocator;
+  char *bytes = kin__realloc_array(allocator, compact->samples->bytes,
+                                   compact->sample_room, room, 1);
+  if (bytes != NULL) {
+    compact->samples->bytes = bytes;
+    compact->sample_room = room;
+  }
+  return bytes != NULL;
+}
+
 /* A sample takes part of a text that is too long. */
 static void take_sample(kin__compact *compact, kin_str text) {
   kin__samples *samples = compact->samples;
@@ -167,17 +190,14 @@ static void take_sample(kin__compact *compact, kin_str text) {
                     (compact->stage == STAGE_FIRST ? 1 : SECOND_SAMPLES);
   size_t length =
       text.length < SAMPLE_MAX_BYTES ? text.length : SAMPLE_MAX_BYTES;
-  size_t room = KIN__SAMPLE_BYTES_MAX;
+  size_t most = KIN__SAMPLE_BYTES_MAX;
   if (compact->stage == STAGE_FIRST) {
-    room = 16 * KIN__DICTIONARY_BYTES;
+    most = 16 * KIN__DICTIONARY_BYTES;
   }
-  if (samples->bytes == NULL) {
-    samples->bytes = kin__malloc(compact->informer->env->allocator, room);
-  }
-  if (samples->bytes == NULL) {
-    return;
-  }
-  if (length <= room - compact->sample_bytes) {
+  if (length <= most - compact->sample_bytes) {
+    if (!make_room(compact, length, most)) {
+      return;
+    }
     memcpy(samples->bytes + compact->sample_bytes, text.data, length);
     compact->sample_bytes += length;
     samples->sizes[samples->count++] = length;

@@ -129,6 +129,24 @@ static uint64_t sum_of_bytes(const iw_world *w) {
   return sum;
 }
 
+/* Few small objects, too few for a dictionary, need little memory. */
+static void test_samples_take_little(void **state) {
+  (void)state;
+  size_t live[2];
+  for (int is_compact = 0; is_compact < 2; is_compact++) {
+    iw_world w;
+    iw_init(&w, 0);
+    mini_put_first(&w.server, SAMPLES - 1);
+    kin_informer_options options =
+        is_compact ? compact_options(&w) : iw_options(&w);
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_pass(&w.server, 1000);
+    live[is_compact] = atomic_load(&w.memory.live_bytes);
+    iw_finish(&w);
+  }
+  assert_true(live[1] - live[0] < (size_t)384 << 10);
+}
+
 /* Until the dictionary is there, objects are plain. Then they are packed, too,
  * but for those that the program holds. */
 static void test_dictionary_is_made_elsewhere(void **state) {
@@ -765,6 +783,7 @@ static void test_sweep_splits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_objects_are_packed),
+      cmocka_unit_test(test_samples_take_little),
       cmocka_unit_test(test_dictionary_is_made_elsewhere),
       cmocka_unit_test(test_dictionary_comes_while_listing),
       cmocka_unit_test(test_close_while_packed_late),
