@@ -24,8 +24,11 @@ extern "C" {
  * a view: the loop may free the text at any moment. The reference of a store or
  * of another cache (kin_store_put, kin_expiring_store_put) is not enough.
  *
- * At most 256 MiB of such texts exist for an informer at a
- * time: also then KIN_ENOMEM. */
+ * After the informer's close the same holds for every thread. Texts that are
+ * read without such a reference make room for one another then.
+ *
+ * At most 256 MiB of such texts exist for an informer at a time: also then
+ * KIN_ENOMEM. */
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */

@@ -521,9 +521,11 @@ static bool drop_note(kin__inflated **list) {
     return false;
   }
   *list = first->next;
-  kin_object *object = first->object;
-  first->object = NULL;
-  kin__object_unref(object); /* with the text, if it is the last */
+  if (!kin__packed_drop_text(first)) {
+    kin_object *object = first->object;
+    first->object = NULL;
+    kin__object_unref(object); /* with the text, if it is the last */
+  }
   return true;
 }
 
@@ -551,6 +553,9 @@ void kin__compact_free(kin_informer *informer) {
     return;
   }
   while (kin__compact_free_step(informer)) {
+  }
+  if (compact->packing != NULL) {
+    kin__inflated_end(compact->packing);
   }
   kin__timer_stop(informer->env->timers, &compact->texts_timer);
   drop_samples(compact);

@@ -39,7 +39,10 @@ struct kin__packing {
   atomic_size_t inflated_bytes;
   _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
   _Atomic(kin__inflated *) noted;
-  kin__hash_seed seed;      /* of halves and labels */
+  kin__hash_seed seed; /* of halves and labels */
+  _Atomic(kin__inflated *) late[KIN__LATE_TEXTS];
+  atomic_uint late_texts;   /* that were kept so far */
+  atomic_bool is_over;      /* see kin__inflated_end */
   atomic_uint callers;      /* threads that may be calling on_noted */
   uint8_t last_number;      /* of a dictionary */
   kin__fork_mark fork_mark; /* of the process that has these threads */
@@ -125,6 +128,11 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->inflated_bytes, 0);
     atomic_init(&packing->spare, NULL);
     atomic_init(&packing->noted, NULL);
+    for (unsigned i = 0; i < KIN__LATE_TEXTS; i++) {
+      atomic_init(&packing->late[i], NULL);
+    }
+    atomic_init(&packing->late_texts, 0);
+    atomic_init(&packing->is_over, false);
     atomic_init(&packing->callers, 0);
     kin__fork_mark_init(&packing->fork_mark);
     packing->last_number = 0;
@@ -140,6 +148,9 @@ void kin__packing_unref(kin__packing *packing) {
       atomic_fetch_sub_explicit(&packing->refs, 1, memory_order_acq_rel) == 1) {
     kin_allocator allocator = packing->allocator;
     kin__fork_mark_finish(&packing->fork_mark);
+    for (unsigned i = 0; i < KIN__LATE_TEXTS; i++) {
+      kin__inflated_free(packing, atomic_load(&packing->late[i]));
+    }
     ZSTD_freeDCtx(atomic_load(&packing->spare));
     kin__free(&allocator, packing);
   }
@@ -565,4 +576,17 @@ kin__inflated *kin__inflated_close(kin__packing *packing) {
 bool kin__inflated_has_callers(const kin__packing *packing) {
   return atomic_load(&packing->callers) > 0 &&
          !kin__fork_mark_is_child(&packing->fork_mark);
+}
+
+void kin__inflated_end(kin__packing *packing) {
+  atomic_store(&packing->is_over, true);
+}
+
+bool kin__inflated_is_over(const kin__packing *packing) {
+  return atomic_load(&packing->is_over);
+}
+
+void kin__inflated_keep(kin__packing *packing, kin__inflated *inflated) {
+  unsigned place = atomic_fetch_add(&packing->late_texts, 1) % KIN__LATE_TEXTS;
+  kin__inflated_free(packing, atomic_exchange(&packing->late[place], inflated));
 }

@@ -155,4 +155,13 @@ kin__inflated *kin__inflated_close(kin__packing *packing);
  * more. A forked child has none of the threads that were calling. */
 bool kin__inflated_has_callers(const kin__packing *packing);
 
+/* After kin__inflated_close, and once the owner has no note any more: objects
+ * free their texts themselves (kin__packed_let_go). */
+void kin__inflated_end(kin__packing *packing);
+bool kin__inflated_is_over(const kin__packing *packing);
+/* From then on, a text that nobody holds is no object's. It lives until so many
+ * others are kept. */
+#define KIN__LATE_TEXTS 16u
+void kin__inflated_keep(kin__packing *packing, kin__inflated *inflated);
+
 #endif /* KIN_OBJECT_DICTIONARY_H */

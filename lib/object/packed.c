@@ -383,7 +383,12 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
       kin__inflated_free(packing_of(object), made);
       return err;
     }
-    inflated = publish(object, made);
+    bool is_late = kin__inflated_is_over(packing_of(object)) &&
+                   atomic_load(&body->holds) == 0;
+    if (is_late) {
+      kin__inflated_keep(packing_of(object), made);
+    }
+    inflated = is_late ? made : publish(object, made);
   }
   *text = text_of(inflated);
   return 0;
@@ -438,12 +443,45 @@ void kin__packed_hold(const kin_object *object) {
   }
 }
 
+static void push(packed_body *body, kin__inflated *texts) {
+  kin__inflated *last = texts;
+  while (last->older != NULL) {
+    last = last->older;
+  }
+  kin__inflated *first = atomic_load(&body->text);
+  do {
+    last->older = first;
+  } while (!atomic_compare_exchange_weak(&body->text, &first, texts));
+}
+
+/* Without an owner of notes, any thread frees the texts. As in
+ * kin__packed_drop_text, either a thread that takes a reference meanwhile finds
+ * no text, or its reference is counted here. */
+static void free_texts(const kin_object *object) {
+  packed_body *body = body_of(object);
+  while (atomic_load(&body->holds) == 0) {
+    kin__inflated *texts = atomic_exchange(&body->text, NULL);
+    if (texts == NULL) {
+      return;
+    }
+    if (atomic_load(&body->holds) == 0) {
+      kin__inflated_free(packing_of(object), texts);
+      return;
+    }
+    push(body, texts);
+  }
+}
+
 /* The program's reads of the text happen before the text is freed. */
 void kin__packed_let_go(const kin_object *object) {
   _Atomic uint16_t *holds = &body_of(object)->holds;
   uint16_t count = atomic_load_explicit(holds, memory_order_relaxed);
   while (count != UINT16_MAX && count != 0 &&
          !atomic_compare_exchange_weak(holds, &count, (uint16_t)(count - 1))) {
+  }
+  if (count == 1 && atomic_load(&body_of(object)->text) != NULL &&
+      kin__inflated_is_over(packing_of(object))) {
+    free_texts(object);
   }
 }
 

@@ -149,6 +149,41 @@ static void test_texts_of_copied_deltas_stay(void **state) {
   iw_finish(&w);
 }
 
+/* After the informer's close the texts of a store of the program's are few, and
+ * those that were read before are gone. */
+static void test_texts_after_the_close_are_few(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  kin_store_options options = KIN_STORE_OPTIONS_INIT;
+  options.allocator = &w.memory.allocator;
+  kin_store *own;
+  assert_int_equal(kin_store_new(&own, &options), 0);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w.informer), &cursor)) !=
+         NULL) {
+    assert_int_equal(kin_store_put(own, object), 0);
+    assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+  }
+  assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+  script_run(&w.script);
+  assert_int_equal(w.closed, 1);
+  size_t most = 0;
+  for (int round = 0; round < 10; round++) {
+    cursor = (kin_cursor){0};
+    while ((object = kin_store_next(own, &cursor)) != NULL) {
+      assert_int_equal(kin__object_holders(object), 1);
+      assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+    }
+    size_t live = atomic_load(&w.memory.live_bytes);
+    assert_true(round == 0 || live <= most + 64);
+    most = live > most ? live : most;
+  }
+  kin_store_free(own);
+  iw_finish(&w);
+}
+
 typedef struct reader {
   kin_object *objects[OBJECTS];
   size_t count;
@@ -289,6 +324,7 @@ int main(void) {
       cmocka_unit_test(test_texts_go),
       cmocka_unit_test(test_texts_of_library_references_go),
       cmocka_unit_test(test_texts_of_copied_deltas_stay),
+      cmocka_unit_test(test_texts_after_the_close_are_few),
       cmocka_unit_test(test_texts_of_a_thread_go),
       cmocka_unit_test(test_looks_become_rare),
       cmocka_unit_test(test_loop_of_another_thread),

@@ -239,6 +239,54 @@ static void test_packed_text_is_held_by_readers(void **state) {
   like_pods_finish(&o.l);
 }
 
+/* After the informer's close a text goes with the program's last reference. Of
+ * the texts that were read without one, the last few live. */
+static void test_late_texts_go(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *objects[SAMPLES];
+  for (int i = 0; i < SAMPLES; i++) {
+    objects[i] = make_packed(&l, i, 40);
+  }
+  kin_str node;
+  kin_object *held = kin_object_ref(objects[1]);
+  assert_int_equal(kin__object_text(held, &node), 0); /* makes what inflates */
+  like_pods_close(&l);
+  kin_object_unref(held);
+  size_t before = atomic_load(&l.fail.live_bytes);
+  for (int round = 0; round < 3; round++) {
+    kin_value values[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+      values[i] = kin_object_at(objects[i], "/spec/nodeName");
+      assert_int_equal(values[i].error, 0);
+    }
+    assert_true(atomic_load(&l.fail.live_bytes) <
+                before + (KIN__LATE_TEXTS + 1) * 600);
+    for (int i = SAMPLES - (int)KIN__LATE_TEXTS; i < SAMPLES; i++) {
+      char expected[16];
+      snprintf(expected, sizeof expected, "node-%d", i % 7);
+      assert_true(kin_value_string_is(values[i], kin__cstr(expected)));
+    }
+  }
+  size_t with_late = atomic_load(&l.fail.live_bytes);
+  for (int i = 0; i < SAMPLES; i++) {
+    held = kin_object_ref(objects[i]);
+    kin_value value = kin_object_at(held, "/spec/nodeName");
+    for (int j = 0; j < SAMPLES; j++) {
+      assert_int_equal(kin_object_at(objects[j], "").error, 0);
+    }
+    assert_int_equal(kin_value_string(value, NULL, 0, &node), 0);
+    assert_memory_equal(node.data, "node-", 5);
+    kin_object_unref(held);
+  }
+  assert_true(atomic_load(&l.fail.live_bytes) < with_late + 600);
+  for (int i = 0; i < SAMPLES; i++) {
+    kin__object_unref(objects[i]);
+  }
+  like_pods_finish(&l);
+}
+
 /* A pod with a status; `i` is the object, `change` the state of its status. */
 static kin_object *make_state(like_pods *l, int i, int change,
                               const char *label) {
@@ -734,6 +782,7 @@ int main(void) {
       cmocka_unit_test(test_packed_values),
       cmocka_unit_test(test_packed_text_is_dropped),
       cmocka_unit_test(test_packed_text_is_held_by_readers),
+      cmocka_unit_test(test_late_texts_go),
       cmocka_unit_test(test_packed_after_any_state),
       cmocka_unit_test(test_packed_lengths),
       cmocka_unit_test(test_packed_bounds),

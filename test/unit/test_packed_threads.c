@@ -229,6 +229,34 @@ static void test_texts_are_dropped_while_threads_read(void **state) {
   like_pods_finish(&l);
 }
 
+/* After the owner's close each thread frees the texts that it was the last to
+ * hold, while others ask for them. */
+static void test_threads_free_texts_after_the_close(void **state) {
+  (void)state;
+  like_pods l;
+  shared s = {0};
+  pthread_t threads[THREADS];
+  assert_int_equal(like_pods_init(&l, 0, 0, 64), 0);
+  for (int i = 0; i < FEW; i++) {
+    s.objects[i] = make_packed(&l, i, 0, NULL);
+  }
+  like_pods_close(&l);
+  size_t before = atomic_load(&l.fail.live_blocks);
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_create(&threads[t], NULL, hold_and_read, &s), 0);
+  }
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_join(threads[t], NULL), 0);
+  }
+  assert_int_equal(atomic_load(&s.bad), 0);
+  /* What inflates stays. */
+  assert_in_range(atomic_load(&l.fail.live_blocks), before, before + THREADS);
+  for (int i = 0; i < FEW; i++) {
+    kin_object_unref(s.objects[i]);
+  }
+  like_pods_finish(&l);
+}
+
 static void fork_inside(void *ctx, bool is_first) {
   kin__packing **packing = ctx;
   assert_true(is_first);
@@ -264,6 +292,7 @@ int main(void) {
       cmocka_unit_test(test_packed_objects_on_threads),
       cmocka_unit_test(test_notes_are_closed),
       cmocka_unit_test(test_texts_are_dropped_while_threads_read),
+      cmocka_unit_test(test_threads_free_texts_after_the_close),
       cmocka_unit_test(test_a_child_waits_for_no_caller),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
