@@ -62,20 +62,6 @@ static bool is_json(kin_str content_type) {
 }
 
 /* Both values come from the server; only visible ASCII is shown. */
-/* Versions of one cluster say nothing in another. */
-static void lose_position(kin_feed *feed) {
-  char what[256];
-  kin__feed_describe(feed, what, sizeof what);
-  kin__failure failure = {.code = KIN_EGONE,
-                          .error_class = KIN_CLASS_SERVER,
-                          .retry_after_s = -1,
-                          .is_rv_too_large = true};
-  snprintf(failure.message, sizeof failure.message,
-           "%s: the server has another address, and may be another cluster",
-           what);
-  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
-}
-
 static void refuse_content(kin_feed *feed, const kin__response_head *head) {
   kin_str value = head->is_identity ? head->content_type : head->encoding;
   char shown[64] = "";
@@ -154,7 +140,9 @@ static void on_head(void *ctx, const kin__response_head *head) {
   } else if (!is_json(head->content_type) || !head->is_identity) {
     refuse_content(feed, head);
   } else if (!kin__feed_take_address(feed, head->server_address)) {
-    lose_position(feed);
+    kin__feed_refuse(feed, KIN_EGONE,
+                     "the server has another address, and may be another "
+                     "cluster");
   } else {
     kin__feed_opened(feed, head->connection);
   }

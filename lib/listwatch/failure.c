@@ -100,6 +100,8 @@ static kin_error_class class_of_code(int code) {
     return KIN_CLASS_DECODE;
   case KIN_EEOF:
     return KIN_CLASS_CONNECT;
+  case KIN_EGONE:
+    return KIN_CLASS_SERVER;
   default:
     return KIN_CLASS_PROTOCOL;
   }
@@ -107,8 +109,10 @@ static kin_error_class class_of_code(int code) {
 
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key) {
-  *failure = (kin__failure){
-      .code = code, .error_class = class_of_code(code), .retry_after_s = -1};
+  *failure = (kin__failure){.code = code,
+                            .error_class = class_of_code(code),
+                            .retry_after_s = -1,
+                            .is_rv_too_large = code == KIN_EGONE};
   snprintf(failure->message, sizeof failure->message, "%s: %s%s%s", what,
            kin_strerror(code), key[0] != '\0' ? ", object " : "", key);
   kin__put_on_one_line(failure->message);

@@ -53,7 +53,8 @@ static inline bool kin__failure_is_malformed(const kin__failure *failure) {
 bool kin__failure_is_misplaced(const kin__failure *failure);
 
 /* For an unreadable body, or for lack of memory: `code` is KIN_EJSON,
- * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ... `key` names the object in hand, ""
+ * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; KIN_EGONE if the server may be
+ * another cluster's, where no version counts. `key` names the object in hand, ""
  * if unknown. */
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
