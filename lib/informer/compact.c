@@ -12,7 +12,7 @@
 
 #define FIRST_SAMPLES 64u
 #define SAMPLE_MAX_BYTES (64u << 10)
-#define SAMPLES_ROOM SAMPLE_MAX_BYTES /* for the first ones; it doubles */
+#define SAMPLES_ROOM SAMPLE_MAX_BYTES /* the first allocation; doubled later */
 /* The next numbers are for each of the first samples. */
 #define SECOND_SAMPLES (KIN__SAMPLES_MAX / FIRST_SAMPLES)
 #define SECOND_AFTER (4096u / FIRST_SAMPLES) /* packed objects */
@@ -76,6 +76,7 @@ typedef struct kin__compact {
 
   kin__inflated *texts; /* taken, to be looked at */
   kin__inflated *held;  /* looked at; the program has references */
+  kin__inflated *last;  /* after the close: these were still held */
   kin__task texts_task;
   kin__timer texts_timer;
   uint32_t texts_wait_ms;   /* of the timer, this time or next time */
@@ -163,7 +164,8 @@ static void make_dictionary(kin__compact *compact) {
   }
 }
 
-/* Room for a sample more, up to `most`, which has that room. */
+/* Makes room for another sample of this length. The caller has checked that the
+ * sample fits into `most`. */
 static bool make_room(kin__compact *compact, size_t length, size_t most) {
   size_t room = compact->sample_room;
   while (room < compact->sample_bytes + length) {
@@ -515,18 +517,32 @@ void kin__compact_close(kin_informer *informer) {
   }
 }
 
-static bool drop_note(kin__inflated **list) {
+/* A text that somebody holds stays noted until kin__compact_free: before
+ * kin__inflated_disown no other thread would free it. */
+static bool drop_note(kin__compact *compact, kin__inflated **list) {
   kin__inflated *first = *list;
   if (first == NULL) {
     return false;
   }
   *list = first->next;
   if (!kin__packed_drop_text(first)) {
-    kin_object *object = first->object;
-    first->object = NULL;
-    kin__object_unref(object); /* with the text, if it is the last */
+    kin__packed_hold(first->object);
+    first->next = compact->last;
+    compact->last = first;
   }
   return true;
+}
+
+static void disown_texts(kin__compact *compact) {
+  kin__inflated_disown(compact->packing);
+  while (compact->last != NULL) {
+    kin__inflated *first = compact->last;
+    kin_object *object = first->object;
+    compact->last = first->next;
+    first->object = NULL;
+    kin__packed_let_go(object); /* with the text, if nobody else holds it */
+    kin__object_unref(object);
+  }
 }
 
 bool kin__compact_free_step(kin_informer *informer) {
@@ -537,7 +553,8 @@ bool kin__compact_free_step(kin_informer *informer) {
   if (compact->texts == NULL) {
     compact->texts = kin__inflated_close(compact->packing);
   }
-  return drop_note(&compact->texts) || drop_note(&compact->held) ||
+  return drop_note(compact, &compact->texts) ||
+         drop_note(compact, &compact->held) ||
          kin__compact_list_free_step(&compact->list) ||
          kin__inflated_has_callers(compact->packing);
 }
@@ -555,7 +572,7 @@ void kin__compact_free(kin_informer *informer) {
   while (kin__compact_free_step(informer)) {
   }
   if (compact->packing != NULL) {
-    kin__inflated_end(compact->packing);
+    disown_texts(compact);
   }
   kin__timer_stop(informer->env->timers, &compact->texts_timer);
   drop_samples(compact);

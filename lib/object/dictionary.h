@@ -55,11 +55,11 @@ typedef struct kin__samples {
 } kin__samples;
 
 /* Makes a dictionary with one reference; on any thread, but one at a time for a
- * packing. It takes 2 ms for 64
- * samples, and 30 ms if it `is_thorough`: with a selection of repeated parts,
- * instead of the last samples as they are. `is_small`: texts get a quarter
- * smaller, for seven times the time; texts of 16 KiB and more do not. The
- * samples are stripped (strip.h). Errors: KIN_ENOMEM. */
+ * packing. It takes 2 ms for 64 samples, and 30 ms if it `is_thorough`: with a
+ * selection of repeated parts, instead of the last samples as they are.
+ * `is_small`: texts get a quarter smaller, for seven times the time; texts of
+ * 16 KiB and more do not. The samples are stripped (strip.h). Errors:
+ * KIN_ENOMEM. */
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
                         kin__samples *samples, bool is_small, bool is_thorough);
 kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
@@ -151,16 +151,17 @@ bool kin__inflated_is_noted(const kin__packing *packing);
 kin__inflated *kin__inflated_take(kin__packing *packing);
 /* From now on nothing is noted. Returns the earlier notes. */
 kin__inflated *kin__inflated_close(kin__packing *packing);
+bool kin__inflated_is_closed(const kin__packing *packing);
 /* Once this is false after kin__inflated_close, nobody calls on_noted any
  * more. A forked child has none of the threads that were calling. */
 bool kin__inflated_has_callers(const kin__packing *packing);
 
 /* After kin__inflated_close, and once the owner has no note any more: objects
  * free their texts themselves (kin__packed_let_go). */
-void kin__inflated_end(kin__packing *packing);
-bool kin__inflated_is_over(const kin__packing *packing);
-/* From then on, a text that nobody holds is no object's. It lives until so many
- * others are kept. */
+void kin__inflated_disown(kin__packing *packing);
+bool kin__inflated_is_disowned(const kin__packing *packing);
+/* After kin__inflated_close, a text that nobody holds is no object's. It lives
+ * until so many others are kept. */
 #define KIN__LATE_TEXTS 16u
 void kin__inflated_keep(kin__packing *packing, kin__inflated *inflated);
 

@@ -353,20 +353,22 @@ static kin_str text_of(const kin__inflated *inflated) {
   return kin__str(inflated->text, inflated->length);
 }
 
-/* Another thread may be first; then its text is the object's. */
+/* Another thread may be first; then its text is the object's. While this one
+ * holds the text, no thread frees the note that is written here. */
 static kin__inflated *publish(const kin_object *object, kin__inflated *made) {
   kin__packing *packing = packing_of(object);
   kin__inflated *first = NULL;
   made->object = kin__object_ref(object);
+  kin__packed_hold(object);
   if (!atomic_compare_exchange_strong(&body_of(object)->text, &first, made)) {
     kin__object_unref(object);
     kin__inflated_free(packing, made);
-    return first;
-  }
-  if (!kin__inflated_note(packing, made)) {
+    made = first;
+  } else if (!kin__inflated_note(packing, made)) {
     made->object = NULL;
     kin__object_unref(object);
   }
+  kin__packed_let_go(object);
   return made;
 }
 
@@ -383,7 +385,7 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
       kin__inflated_free(packing_of(object), made);
       return err;
     }
-    bool is_late = kin__inflated_is_over(packing_of(object)) &&
+    bool is_late = kin__inflated_is_closed(packing_of(object)) &&
                    atomic_load(&body->holds) == 0;
     if (is_late) {
       kin__inflated_keep(packing_of(object), made);
@@ -394,7 +396,8 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
   return 0;
 }
 
-/* The object itself stands for a text in place. */
+/* If the text is in place, *block is the object itself: kin__packed_free then
+ * gives the hold back. */
 int kin__packed_open(const kin_object *object, kin_str *text, void **block) {
   packed_body *body = body_of(object);
   *block = NULL;
@@ -480,7 +483,7 @@ void kin__packed_let_go(const kin_object *object) {
          !atomic_compare_exchange_weak(holds, &count, (uint16_t)(count - 1))) {
   }
   if (count == 1 && atomic_load(&body_of(object)->text) != NULL &&
-      kin__inflated_is_over(packing_of(object))) {
+      kin__inflated_is_disowned(packing_of(object))) {
     free_texts(object);
   }
 }

@@ -72,8 +72,8 @@ unsigned kin__object_holders(const kin_object *object);
 
 /* For the owner of a noted text, while no callback of the program runs: frees
  * the text and the note, and leaves the object packed. If a reference of the
- * program or a reader may keep the text, returns false and does nothing. On the owner's
- * thread; another thread may take a reference meanwhile. */
+ * program or a reader may keep the text, returns false and does nothing. On the
+ * owner's thread; another thread may take a reference meanwhile. */
 bool kin__packed_drop_text(kin__inflated *inflated);
 
 #endif /* KIN_OBJECT_PACKED_H */

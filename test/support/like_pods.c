@@ -102,7 +102,7 @@ void like_pods_close(like_pods *l) {
   }
   while (kin__inflated_has_callers(l->packing)) {
   }
-  kin__inflated_end(l->packing);
+  kin__inflated_disown(l->packing);
 }
 
 void like_pods_finish(like_pods *l) {

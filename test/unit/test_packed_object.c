@@ -538,7 +538,7 @@ static void test_labels_cannot_be_chosen(void **state) {
 }
 
 /* Whether the packer's room is written to: packing begins there. */
-static bool is_tried(like_pods *l, kin_object **object) {
+static bool try_to_pack(like_pods *l, kin_object **object) {
   *kin__packer_room(l->packer) = '#';
   assert_false(kin__object_pack(object, NULL, l->memory, l->packer));
   return *kin__packer_room(l->packer) != '#';
@@ -569,15 +569,15 @@ static void test_packed_is_tried_once(void **state) {
           kin__object_pack_to(image, sizeof image, object, l.packer), 0);
       kin__packed_note_tried(object, l.packer);
     } else {
-      assert_true(is_tried(&l, &object));
+      assert_true(try_to_pack(&l, &object));
     }
-    assert_false(is_tried(&l, &object));
+    assert_false(try_to_pack(&l, &object));
     kin_object *copy;
     assert_int_equal(kin__object_copy(&copy, l.memory, object, 0), 0);
-    assert_false(is_tried(&l, &copy));
+    assert_false(try_to_pack(&l, &copy));
     kin_object_unref(copy);
     assert_int_equal(like_pods_renew(&l, 100, SAMPLES, false), 0);
-    assert_true(is_tried(&l, &object));
+    assert_true(try_to_pack(&l, &object));
     kin_object_unref(object);
   }
   like_pods_finish(&l);

@@ -141,9 +141,10 @@ static void test_notes_are_closed(void **state) {
     assert_int_equal(like_pods_init(&l, 0, 0, 64), 0);
     for (int i = 0; i < OBJECTS; i++) {
       s.objects[i] = make_packed(&l, i, round, NULL);
-      for (int t = 1; t < THREADS; t++) {
+      for (int t = 0; t < THREADS; t++) {
         kin_object_ref(s.objects[i]);
       }
+      kin__object_unref(s.objects[i]); /* the library's */
     }
     for (int t = 0; t < THREADS; t++) {
       assert_int_equal(pthread_create(&threads[t], NULL, read_all, &s), 0);
