@@ -155,7 +155,7 @@ set(kinformer_sources
   lib/feed/noted_failure.c
   lib/feed/notice.c
   lib/feed/object_notice.c
-  lib/feed/open_request.c
+  lib/feed/request_life.c
   lib/feed/pager_core.c
   lib/feed/settings.c
   lib/feed/told_states.c

@@ -116,7 +116,9 @@ typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
  *
  * open begins to answer a request. It returns 0 with *out set to a handle of
  * the answer, or a negative code, and feeds nothing before it has returned. A
- * positive code counts as KIN_EINVAL. A feed has one open request at a time.
+ * positive code counts as KIN_EINVAL. KIN_EGONE says that no version counts any
+ * more: a watch is followed by a consistent list, and a retry watcher ends. A
+ * feed has one open request at a time.
  *
  * cancel ends an answer that is no longer wanted: feed nothing after it. It can
  * come inside a call of kin_feed_*, which then returns KIN_ECLOSED; open for

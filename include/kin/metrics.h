@@ -25,7 +25,7 @@ extern "C" {
 typedef enum kin_relist_reason {
   KIN_RELIST_EXPIRED = 0, /**< 410: the server no longer has the version */
   KIN_RELIST_TOO_LARGE,   /**< the server does not have the version yet, or no
-                           * longer */
+                           * longer, or has another address */
   KIN_RELIST_STORAGE,     /**< StorageReadError: the server cannot read an
                            * object */
   KIN_RELIST_DECODE,      /**< a frame of the watch could not be decoded */

@@ -159,13 +159,13 @@ struct kin_feed {
   void *answer; /* the source's handle of the open request */
 
   kin__request_kind request; /* the open one */
-  uint16_t server_address;   /* of the last list, see kin__feed_take_address; 0:
+  uint32_t server_address;   /* of the last list, see kin__feed_take_address; 0:
                             * unknown */
   bool is_retry : 1;         /* see kin__listwatch_request */
   bool is_opening : 1;       /* inside source.open */
   bool is_granted : 1;       /* kin__feed_opened was called for the request */
-  bool is_held;          /* the stream is paused while its list is applied */
-  bool has_synced;       /* the first list was applied; set by the owner */
+  bool is_held : 1;      /* the stream is paused while its list is applied */
+  bool has_synced : 1;   /* the first list was applied; set by the owner */
   bool is_relisting : 1; /* until the list of kin__feed_relist is applied */
   bool is_relist_put_off : 1; /* kin__feed_relist came inside source.open */
   bool is_closed;             /* no more notices to the owner */

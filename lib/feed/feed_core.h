@@ -5,7 +5,7 @@
 #include "feed/feed.h"
 
 /* Shared by the files of a feed. feed.c carries the machine's actions out;
- * open_request.c has the request at the source, list_turn.c the place among the
+ * request_life.c has the request at the source, list_turn.c the place among the
  * client's lists; feed_input.c takes objects from a source; feed_verify.c finds
  * out whether a feed is up to date; feed_state.c computes the public state;
  * feed_report.c logs. */

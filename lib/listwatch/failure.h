@@ -20,7 +20,7 @@ typedef struct kin__failure {
   char message[640];
   int64_t retry_after_s; /* of the head, else of the Status; -1: of neither */
   bool is_expired;       /* RE-06 */
-  bool is_rv_too_large;  /* RE-07 */
+  bool is_rv_too_large;  /* RE-07, or no version counts any more */
   bool is_internal;      /* RE-06 */
   bool is_put_off;       /* RR-01, see kin__is_put_off */
 } kin__failure;
@@ -53,9 +53,9 @@ static inline bool kin__failure_is_malformed(const kin__failure *failure) {
 bool kin__failure_is_misplaced(const kin__failure *failure);
 
 /* For an unreadable body, or for lack of memory: `code` is KIN_EJSON,
- * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; KIN_EGONE if the server may be
- * another cluster's, where no version counts. `key` names the object in hand, ""
- * if unknown. */
+ * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; KIN_EGONE where no version counts
+ * any more, as in another cluster. `key` names the object in hand, "" if
+ * unknown. */
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
 

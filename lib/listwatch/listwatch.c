@@ -38,9 +38,8 @@ void kin__listwatch_finish(kin__listwatch *listwatch) {
   kin__buf_finish(&listwatch->list.token);
 }
 
-/* A longer version is ignored; so is "0", which would open the next watch at
- * any version, and so hide what was deleted meanwhile. Returns whether the
- * version is another one now. */
+/* A longer version is ignored; so is "0", which opens the next watch at any
+ * version, and so hides deletions. Returns whether the version is another now. */
 static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
   if (version.length >= KIN__VERSION_SIZE ||
       kin__str_equal(version, KIN__LIT("0")) ||
@@ -221,8 +220,9 @@ static kin__listwatch_state after_empty_watch(kin__listwatch *listwatch,
                                               uint64_t now_ms) {
   kin__past_lists *past = &listwatch->past;
   const kin__watching *watching = kin__listwatch_watching(listwatch);
-  if (now_ms - watching->since_ms < KIN__VERY_SHORT_WATCH_MS &&
-      ++past->empty_watches >= EMPTY_WATCHES) {
+  if (now_ms - watching->since_ms >= KIN__VERY_SHORT_WATCH_MS) {
+    past->empty_watches = 0;
+  } else if (++past->empty_watches >= EMPTY_WATCHES) {
     past->empty_watches = 0;
     kin__listwatch_begin_verify(listwatch, "", true);
     return KIN__LISTWATCH_VERIFYING;

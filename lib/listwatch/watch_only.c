@@ -6,14 +6,16 @@
 #define REWATCH_MS 1000u /* TW-02 */
 
 /* TW-03, TW-04. A 410 to the request itself may come from one server of
- * several, so it is retried. */
+ * several, so it is retried. Another cluster (KIN_EGONE without a status) never
+ * has the version. */
 static bool ends_watching(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
   if (listwatch->options.watch_only.is_single) {
     return true;
   }
   if (listwatch->state == KIN__LISTWATCH_OPENING) {
-    return failure->status == 401 || failure->status == 403;
+    return failure->status == 401 || failure->status == 403 ||
+           (failure->code == KIN_EGONE && failure->status == 0);
   }
   return failure->is_expired || failure->status == 410 ||
          kin__failure_is_misplaced(failure);

@@ -2,8 +2,6 @@
 /* The connections, when the credentials' source supplies another client
  * certificate (XP-06): idle ones are closed at once; watches are opened anew;
  * other requests end as they would, and their connections are not kept. */
-#include <assert.h>
-
 #include <kin/error.h>
 
 #include "base/link.h"
@@ -44,12 +42,16 @@ static bool may_begin_again(const kin__exchange *exchange) {
           !exchange->has_response);
 }
 
+static void begin_again(kin__exchange *exchange) {
+  kin__exchange_drop_connection(exchange);
+  exchange->is_reused = false;
+  exchange->state = KIN__EXCHANGE_QUEUED;
+  kin__sched_add(kin__exchange_net(exchange)->sched, &exchange->task);
+}
+
 static void renew_exchange(kin__exchange *exchange) {
   if (may_begin_again(exchange)) {
-    kin__exchange_drop_connection(exchange);
-    exchange->is_reused = false;
-    exchange->state = KIN__EXCHANGE_QUEUED;
-    kin__sched_add(kin__exchange_net(exchange)->sched, &exchange->task);
+    begin_again(exchange);
   } else if (exchange->is_watch && exchange->state == KIN__EXCHANGE_BODY &&
              !exchange->is_paused) {
     kin__exchange_break(exchange, KIN_EEOF, KIN_CLASS_CONNECT,
@@ -62,8 +64,7 @@ bool kin__exchange_renew_early(kin__exchange *exchange,
   bool is_other = exchange->transport->tls != NULL &&
                   credential->pair_serial != exchange->pair_serial;
   if (is_other) {
-    assert(may_begin_again(exchange));
-    renew_exchange(exchange);
+    begin_again(exchange);
   }
   return is_other;
 }

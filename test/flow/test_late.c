@@ -33,6 +33,8 @@ typedef enum answer {
   FOUND_A,
   FOUND_A_TLS, /* which the server does not speak */
   FOUND_B,
+  MOVED_TO_A, /* maybe another cluster */
+  MOVED_TO_B,
   FOUND_BAD,
   SAME,
   FAILED,
@@ -84,6 +86,14 @@ static void on_found(kin__tick *tick) {
   case FOUND_B:
     options.server = f->other.url;
     kin__late_found(f->late, &options, false);
+    break;
+  case MOVED_TO_A:
+    options.server = f->world->server.url;
+    kin__late_found(f->late, &options, true);
+    break;
+  case MOVED_TO_B:
+    options.server = f->other.url;
+    kin__late_found(f->late, &options, true);
     break;
   case FOUND_BAD:
     options.server = "ftp://nowhere";
@@ -321,6 +331,43 @@ static void test_late_running_watch_moves(void **state) {
   assert_non_null(strstr(w.message, "settings of the server have changed"));
   assert_int_equal(f.other.requests, 3);
   assert_int_equal(w.adds, 2); /* nothing is listed again */
+  finish(&w, &f);
+}
+
+/* The same with a server that may be another cluster's, twice: the watch loses
+ * its position, and a list follows. A request that was made before ends at the
+ * server that was replaced, and says so. */
+static void test_late_moves_to_another_cluster(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, MOVED_TO_B, SAME,
+                                   SAME,    MOVED_TO_A, SAME};
+  static const loop_reply here[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_WATCHED}};
+  static const loop_reply there[] = {
+      {.bytes = ANSWER_CHUNKED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_TO_END ANSWER_PODS("9", ANSWER_POD("x", "3", "9")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED, .then = LOOP_CLOSE}};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 6, there, 3);
+  w.server.replies = here;
+  w.server.reply_count = 4;
+  w.retry_after_ms = 1;
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.adds == 3);
+  assert_int_equal(w.code, KIN_EGONE);
+  assert_int_equal(w.error_class, KIN_CLASS_SERVER);
+  assert_int_equal(w.status, 0);
+  assert_int_equal(w.deletes, 2); /* a and b */
+  w.code = 0;
+  CLIENT_UNTIL(&w, w.adds == 5);
+  assert_int_equal(w.code, KIN_EGONE);
+  CLIENT_UNTIL(&w, w.deletes == 4); /* x, and a with the last watch */
   finish(&w, &f);
 }
 
@@ -699,6 +746,7 @@ int main(void) {
       cmocka_unit_test(test_late_other_settings),
       cmocka_unit_test(test_late_serves_in_steps),
       cmocka_unit_test(test_late_running_watch_moves),
+      cmocka_unit_test(test_late_moves_to_another_cluster),
       cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_references_while_a_server_closes),
       cmocka_unit_test(test_late_replaced_server_goes_before_its_turn),

@@ -146,6 +146,7 @@ static void test_watch_only_ends(void **state) {
       {500, "InternalError", KIN_ESTATUS, ""},
       {504, "Timeout", KIN_ESTATUS, ""},
       {666, "", KIN_ESTATUS, ""},
+      {0, "", KIN_EGONE, "r"}, /* another cluster */
       {0, "", KIN_EUNEXPECTED, "eb"},
       {0, "", KIN_EKEY, "eb"},
       {0, "", KIN_EINVAL, "eb"},

@@ -122,9 +122,9 @@ bool kin__feed_take_address(kin_feed *feed, uint32_t server_address) {
   bool begins_list = kin__is_list(feed->request) &&
                      !kin__listwatch_is_later_page(&feed->listwatch);
   if (begins_list || feed->server_address == 0) {
-    feed->server_address = (uint16_t)server_address;
+    feed->server_address = server_address;
   }
-  return feed->server_address == (uint16_t)server_address;
+  return feed->server_address == server_address;
 }
 
 void kin__feed_pause(kin_feed *feed, kin__link *list) {
