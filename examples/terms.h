@@ -93,8 +93,8 @@ static void terms_on_started(kin_leader_elector *elector, void *data) {
   queue.data = t; /* the worker's */
   kin_work_follow_options follow = KIN_WORK_FOLLOW_OPTIONS_INIT;
   follow.keys = t->keys;
-  /* Also the owner that an object had for a moment, while the queue was full:
-   * the worker may have counted the object there. */
+  /* While the queue is full, an object may have another owner for a moment. That
+   * owner gets a key, too: the worker may have counted the object there. */
   follow.exact = t->keys != NULL;
   int err = kin_work_queue_open(&t->queue, t->client, &queue);
   if (err == 0) {

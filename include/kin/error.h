@@ -86,7 +86,7 @@ KIN_EXTERN const char *kin_err_name(int code);
 typedef enum kin_error_class {
   KIN_CLASS_NONE = 0,
   KIN_CLASS_DNS,       /**< the server's name did not resolve */
-  KIN_CLASS_CONNECT,   /**< no connection, or it broke */
+  KIN_CLASS_CONNECT,   /**< no connection, or it broke, also in a handshake */
   KIN_CLASS_TLS,       /**< handshake or certificate. KIN_ETLSSETUP: a file
                         * cannot be used, or the scheme is not the server's */
   KIN_CLASS_AUTH,      /**< 401, no usable token, or the same of a proxy */

@@ -123,10 +123,10 @@ typedef struct kin_leader_elector_options {
    * candidate need not wait for lease_duration_s. The release comes after
    * on_stopped, and takes at most renew_deadline_ms. Only a conflict with
    * another writer repeats it: once at once, then after 10 ms, 20 ms and so on.
-   * A write that was under way when the run ended may reach the server behind
-   * the release, which found no lease of ours; then the others do wait for
-   * lease_duration_s. A client that closes sends nothing: close the elector first, and the client
-   * in its close callback. */
+   * A write that was under way when the run ended may reach the server after
+   * the release. The lease then stays held, and the others wait for
+   * lease_duration_s. A client that closes sends nothing: close the elector
+   * first, and the client in its close callback. */
   bool release_on_stop;
 
   /** Coordinated leader election (alpha in Kubernetes): the server gives the

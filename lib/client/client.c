@@ -224,8 +224,7 @@ static void tell_problem(const kin_client_options *options,
   }
 }
 
-/* Options that are too small to have a field for the problem text are refused
- * without one. */
+/* Smaller options have no field for the text. They are refused in silence. */
 static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
   int err = kin__options_copy(to, sizeof *to, from,

@@ -17,8 +17,8 @@
 #define OLD "application/json"
 /* Of a whole load. client-go gives each request so much. */
 #define LOAD_TIMEOUT_MS 32000u
-/* A version that was asked so long before the end, and has not answered, had its
- * time. */
+/* A version counts as asked if this much time was left when its request began.
+ */
 #define ENOUGH_MS 8000u
 /* Requests for versions that are open at a time. */
 #define MAX_VERSIONS_AT_A_TIME 4u
@@ -130,8 +130,8 @@ static uint32_t place_of(const kin__load *load, uint32_t turn) {
   return (load->before->ask_from % count + turn) % count;
 }
 
-/* The next load begins with the first version that had no time in this one: the
- * same slow versions would else come before the others in each load. */
+/* The next load begins with the first version that had no time in this one.
+ * Otherwise the same slow versions come first in each load. */
 static void note_late(kin__load *load, const version_request *asked) {
   load->table.is_late |= !asked->version->was_asked;
   if (asked->turn < load->late_turn) {

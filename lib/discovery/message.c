@@ -63,17 +63,28 @@ static bool write_missing(kin__buf *out, const kin__api_table *table,
   return named > 0 || table->is_cut;
 }
 
+/* The version that was never asked and is asked first. */
+static uint32_t first_unasked(const kin__api_table *table) {
+  uint32_t at = table->ask_from;
+  for (uint32_t i = 0;
+       i < table->version_count && table->versions[at]->was_asked; i++) {
+    at = (at + 1) % table->version_count;
+  }
+  return at;
+}
+
 void kin__discovery_say_unknown(char out[KIN__DISCOVERY_MESSAGE_BYTES],
                                 const char *word, const kin__near *near,
                                 const kin__api_table *table) {
   kin__buf text;
   begin_text(&text, table->allocator);
   (void)kin__buf_printf(&text,
-                        table->is_late ? "no known resource is \"%s\""
+                        table->is_late ? "\"%s\" is none of the known resources"
                                        : "the server has no resource \"%s\"",
                         word);
   write_near_words(&text, near);
-  (void)write_missing(&text, table, table->is_late ? table->ask_from : 0, "; ");
+  (void)write_missing(&text, table, table->is_late ? first_unasked(table) : 0,
+                      "; ");
   end_text(&text, out);
 }
 

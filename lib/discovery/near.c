@@ -187,7 +187,9 @@ void kin__near_find(kin__near *out, const kin__api_table *table, kin_str word) {
     word.length = (size_t)(dot - word.data);
   }
   near_best best = {.count = 0};
-  unsigned work = 0; /* a word behind the bound has its group, as any may */
+  /* After the bound every word is written with its group, which is never
+   * wrong. */
+  unsigned work = 0;
   out->count = 0;
   if (word.length == 0 || word.length > KIN__NEAR_WORD_MAX) {
     return;

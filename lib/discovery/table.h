@@ -54,7 +54,8 @@ typedef struct kin__api_table {
   uint32_t resource_count; /* of all versions */
   bool is_cut;             /* something was over a limit, and is left out */
   bool is_late;            /* some versions were never asked in time */
-  /* The version that the next load asks first; one of these, if is_late. */
+  /* The version that the next load asks first: the first one that had no time in
+   * this load. */
   uint32_t ask_from;
 } kin__api_table;
 

@@ -64,7 +64,7 @@ static int check_identity(const kin_leader_elector_options *options,
   return 0;
 }
 
-/* So the recorder can take both names, too. */
+/* The rules of object names. The recorder needs them for its Events, too. */
 static int check_place(const kin_leader_elector_options *options,
                        const kin__log *log) {
   const char *const names[] = {options->namespace_, options->name};

@@ -3,8 +3,8 @@
 
 #include "object/same_content.h"
 
-/* What an informer's objects take: those of the store, of the queue and of the
- * lists that are not complete. */
+/* Counts the bytes of an informer's objects: those of the store, of the queue and
+ * of the lists that are not complete. */
 
 bool kin__max_bytes_is_bounded(const kin_informer *informer) {
   const kin__byte_bound *clients = informer->env->object_bytes;

@@ -20,8 +20,9 @@
  *
  * A follow that finds the queue full waits in line. The queue's task wakes the
  * first ones when there is room. A follow leaves the line when its event is
- * done, and goes to the end of the line when some of its keys were added. So a
- * listener that takes the room first costs nobody the place in the line.
+ * done, and goes to the end of the line when some of its keys were added. A
+ * listener's new event may take the room first; the follows in line keep their
+ * places.
  *
  * Invariants: `object` is NULL iff nothing is kept; while it is not, the
  * listener is paused, and the follow is in line, or its timer or task runs.

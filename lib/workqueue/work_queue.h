@@ -57,8 +57,8 @@ void kin__work_loop_close(kin_work_queue *queue);
 
 /* --- Informers: work_follow.c --------------------------------------------- */
 
-/* Schedules as many of the follows that wait for room as there is room; after a
- * shutdown all. O(KIN__WORK_MAX_FOLLOWS). */
+/* Schedules the first follows of the line, one for each free place; after a
+ * shutdown all of them. O(KIN__WORK_MAX_FOLLOWS). */
 void kin__work_follows_wake(kin_work_queue *queue);
 /* Ends all callbacks of the informers' listeners. O(1), for at most
  * KIN__WORK_MAX_FOLLOWS informers. */

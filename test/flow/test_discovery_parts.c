@@ -282,9 +282,9 @@ static void test_hanging_versions_hide_none(void **state) {
   script_advance(&w.vh.script, 32000);
   find_world_expect(&w, KIN_ETIMEDOUT, "");
   assert_int_equal(w.error_class, KIN_CLASS_PROTOCOL);
-  assert_non_null(strstr(w.message,
-                         "no known resource is \"xs\"; not known: e/v1 (not "
-                         "asked in time); not known: a/v1 ("));
+  assert_non_null(strstr(
+      w.message, "\"xs\" is none of the known resources; not known: e/v1 (not "
+                 "asked in time); not known: a/v1 ("));
   for (int round = 0; round < 3; round++) {
     script_advance(&w.vh.script, 60000);
     begin_late_load(&w, round < 2 ? "xs" : "zs", groups);

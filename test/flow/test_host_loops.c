@@ -148,9 +148,9 @@ static void check_driven(uv_run_mode mode) {
       host_check_time(start_ns);
     }
     uv_close((uv_handle_t *)&guard, NULL);
-    while (uv_loop_alive(&w.program.loop)) {
+    for (int turns = 0; uv_loop_alive(&w.program.loop); turns++) {
+      assert_true(turns < 10);
       driver_turn(&d, 1000);
-      host_check_time(start_ns);
     }
     assert_int_equal(uv_backend_timeout(&w.program.loop), 0);
     host_finish(&w);

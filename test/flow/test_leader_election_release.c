@@ -267,8 +267,8 @@ static void test_release_of_a_candidate(void **state) {
   assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
-/* LE-09: the release of a candidate overtakes its write: it finds no lease of
- * ours, and the write that the server carries out later stays. */
+/* LE-09: the release overtakes the candidate's write and finds no lease of ours.
+ * The server carries the write out later, and the lease stays held. */
 static void test_release_overtakes_a_write(void **state) {
   election_world *w = *state;
   ew_put_lease(w, "{}", "");

@@ -44,8 +44,8 @@ extern const char *const OBJECT_META_ORDER[OBJECT_META_COUNT];
 void object_drop_repeats(yyjson_mut_val *value);
 /* Sorts the members of all objects in the value. */
 void object_sort(yyjson_mut_val *value);
-/* Whether anything but metadata and status differs: what counts as a new
- * generation. The status of a custom resource counts, too, unless it is a
+/* Whether the two differ in content, so that the object gets a new generation.
+ * metadata never counts. status counts for a custom resource without the status
  * subresource. Source: PrepareForUpdate of apiextensions-apiserver. */
 bool object_content_differs(const resource *res, yyjson_mut_doc *a,
                             yyjson_mut_doc *b);
