@@ -45,8 +45,8 @@ typedef struct kin_pager_result {
   size_t size; /**< see KIN_HAS */
   /** 0: all items have been given. Or the result of on_item. Or a failure's
    * code: KIN_EGONE (the token has expired before the last page, 410; or the
-   * server has another address, status 0),
-   * KIN_ESTATUS and every code that on_error of an informer gets. */
+   * server has another address, status 0), KIN_ESTATUS and every code that
+   * on_error of an informer gets. */
   int code;
   kin_error_class error_class; /**< KIN_CLASS_NONE if there was no failure */
   int status;                  /**< HTTP or Status code, 0 if there was none */

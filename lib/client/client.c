@@ -7,6 +7,7 @@
 
 #include <kin/error.h>
 #include <kin/metrics.h>
+#include <kin/sized.h>
 
 #include "base/alloc.h"
 #include "base/first_size.h"
@@ -229,9 +230,8 @@ static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
   int err = kin__options_copy(to, sizeof *to, from,
                               KIN__FIRST_SIZE(kin_client_options));
-  size_t least =
-      offsetof(kin_client_options, problem_size) + sizeof from->problem_size;
-  if (err != 0 && from != NULL && from->size >= least) {
+  if (err != 0 && from != NULL &&
+      KIN_HAS(from, kin_client_options, problem_size)) {
     char problem[KIN__PROBLEM_SIZE];
     kin__log log = kin__client_log(from, problem);
     (void)kin__options_take(to, sizeof *to, from,

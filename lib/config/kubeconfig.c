@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/kubeconfig.h>
 
-#include <stddef.h>
 #include <string.h>
 
 #include <kin/error.h>
+#include <kin/sized.h>
 
 #include "base/alloc.h"
 #include "base/first_size.h"
@@ -113,9 +113,8 @@ int kin_kubeconfig_load(kin_kubeconfig **out,
   int err = kin__options_take(&copy, sizeof copy, options,
                               KIN__FIRST_SIZE(kin_kubeconfig_options),
                               "kin_kubeconfig_options", &log);
-  size_t least = offsetof(kin_kubeconfig_options, problem_size) +
-                 sizeof options->problem_size;
-  if (err != 0 && options != NULL && options->size >= least) {
+  if (err != 0 && options != NULL &&
+      KIN_HAS(options, kin_kubeconfig_options, problem_size)) {
     set_problem(options->problem, options->problem_size, line);
   }
   if (err != 0) {

@@ -10,9 +10,6 @@
 
 #define CALLS_PER_STEP 16u
 
-typedef kin__late_call late_call;
-typedef kin__retired retired;
-
 static uint64_t late_now_ms(const kin__late *late) {
   const kin__sched *sched = &late->place.loop->sched;
   return sched->now_ns(sched->ctx) / 1000000;
@@ -42,7 +39,8 @@ static bool serve_step(kin__task *task) {
   kin__late *late = KIN__CONTAINER_OF(task, kin__late, serving);
   kin__slice slice = kin__slice_begin(&late->place.loop->sched, CALLS_PER_STEP);
   while (!kin__link_is_empty(&late->served) && kin__slice_next(&slice)) {
-    late_call *call = KIN__CONTAINER_OF(late->served.next, late_call, node);
+    kin__late_call *call =
+        KIN__CONTAINER_OF(late->served.next, kin__late_call, node);
     int err = late->server != NULL ? kin__late_start_call(call) : 0;
     if (err != 0) {
       set_failure(late, err,
@@ -112,7 +110,7 @@ static void search_when_due(kin__late *late) {
   }
 }
 
-static void wait_for_search(kin__late *late, late_call *call) {
+static void wait_for_search(kin__late *late, kin__late_call *call) {
   kin__link_push(&late->waiting, &call->node);
   if (!late->patience.is_active) {
     kin__timer_start(&late->place.loop->timers, &late->patience,
@@ -142,14 +140,15 @@ static void add_stats(kin__server_stats *sum, const kin__server *server) {
 }
 
 static bool retire_step(kin__task *task) {
-  retired *old = KIN__CONTAINER_OF(task, retired, task);
+  kin__retired *old = KIN__CONTAINER_OF(task, kin__retired, task);
   kin__late *late = old->late;
   kin__slice slice = kin__slice_begin(&late->place.loop->sched, CALLS_PER_STEP);
   while (!kin__link_is_empty(&old->calls)) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
-    late_call *call = KIN__CONTAINER_OF(old->calls.next, late_call, node);
+    kin__late_call *call =
+        KIN__CONTAINER_OF(old->calls.next, kin__late_call, node);
     call->old = old;
     kin__link_remove(&call->node);
     kin__link_push(&old->rest, &call->node);
@@ -169,8 +168,8 @@ static bool retire_step(kin__task *task) {
   return false;
 }
 
-static void retire(kin__late *late, retired *old) {
-  *old = (retired){.late = late, .server = late->server};
+static void retire(kin__late *late, kin__retired *old) {
+  *old = (kin__retired){.late = late, .server = late->server};
   kin__link_init(&old->calls);
   kin__link_init(&old->rest);
   kin__link_splice(&old->calls, &late->running);
@@ -202,7 +201,7 @@ const kin_client_options *kin__late_options(const kin__late *late) {
 
 void kin__late_found(kin__late *late, const kin_client_options *options,
                      bool is_moved) {
-  retired *old = kin__malloc(late->place.allocator, sizeof *old);
+  kin__retired *old = kin__malloc(late->place.allocator, sizeof *old);
   kin__server *server = NULL;
   int err = is_cut_off(late) ? UV_ECANCELED : old == NULL ? KIN_ENOMEM : 0;
   if (err == 0) {
@@ -249,7 +248,7 @@ static int late_start(void *ctx, const kin__request *request,
                       void *callbacks_ctx, void **out) {
   kin__late *late = ctx;
   *out = NULL;
-  late_call *call = kin__late_make_call(late, request);
+  kin__late_call *call = kin__late_make_call(late, request);
   if (call == NULL) {
     return KIN_ENOMEM;
   }
@@ -277,7 +276,7 @@ static void late_get_stats(void *ctx, kin__server_stats *stats) {
   *stats = late->past;
   const kin__link *end = &late->retired;
   for (const kin__link *node = end->next; node != end; node = node->next) {
-    const retired *old = KIN__CONTAINER_OF(node, const retired, node);
+    const kin__retired *old = KIN__CONTAINER_OF(node, const kin__retired, node);
     if (!old->is_closing) { /* else it is in the past */
       add_stats(stats, old->server);
     }
@@ -292,7 +291,7 @@ static void late_set_ref(void *ctx, bool is_ref) {
   late->is_unref = !is_ref;
   const kin__link *end = &late->retired;
   for (const kin__link *node = end->next; node != end; node = node->next) {
-    const retired *old = KIN__CONTAINER_OF(node, const retired, node);
+    const kin__retired *old = KIN__CONTAINER_OF(node, const kin__retired, node);
     if (!old->is_closing) { /* else its transport may be gone */
       kin__server_set_ref(old->server, is_ref);
     }
@@ -321,7 +320,7 @@ static void end_when_empty(kin__late *late) {
 }
 
 static void on_retired_closed(void *ctx) {
-  retired *old = ctx;
+  kin__retired *old = ctx;
   kin__late *late = old->late;
   kin__link_remove(&old->node);
   /* The last call may have added it in its own step. */

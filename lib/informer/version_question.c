@@ -10,8 +10,6 @@
 
 #define LONGEST_PAUSE_MS 60000u
 
-typedef kin__version_wait version_wait;
-
 static uint64_t now_of(const kin__scope *scope) {
   return kin__env_now_ms(scope->informer->env);
 }
@@ -24,7 +22,7 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-void kin__version_wait_question(version_wait *wait) {
+void kin__version_wait_question(kin__version_wait *wait) {
   kin__scope_waits *waits = wait->scope->waits;
   wait->is_question = true;
   waits->retry_after_ms = KIN__WAIT_PATIENCE_MS;
@@ -131,7 +129,7 @@ static bool answer(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
   kin__slice slice = kin__version_waits_slice(scope);
   while (kin__slice_next(&slice)) {
-    version_wait *wait = kin__version_wait_first(&waits->open_questions);
+    kin__version_wait *wait = kin__version_wait_first(&waits->open_questions);
     if (wait == NULL) {
       waits->retry_after_ms = KIN__WAIT_PATIENCE_MS;
       asking_is_over(scope);

@@ -12,11 +12,9 @@
 /* Each of these is compared with every version that the watch reaches. */
 #define MAX_ODD 64u
 
-typedef kin__version_wait version_wait;
-
 /* --- From one list to the next -------------------------------------------- */
 
-static void leave(version_wait *wait) {
+static void leave(kin__version_wait *wait) {
   kin__link_remove(&wait->node);
   kin__timer_stop(&wait->scope->waits->by_version, &wait->place);
   if (!kin__link_is_empty(&wait->odd_node)) {
@@ -25,7 +23,7 @@ static void leave(version_wait *wait) {
   }
 }
 
-static void end(version_wait *wait, int code) {
+static void end(kin__version_wait *wait, int code) {
   kin__version_waits *waits = wait->informer->version_waits;
   leave(wait);
   wait->code = code;
@@ -37,13 +35,14 @@ static void end(version_wait *wait, int code) {
 }
 
 static void on_timeout(kin__timer *timer) {
-  version_wait *wait = KIN__CONTAINER_OF(timer, version_wait, timeout);
+  kin__version_wait *wait =
+      KIN__CONTAINER_OF(timer, kin__version_wait, timeout);
   if (wait->code == KIN__WAIT_PENDING) {
     end(wait, KIN_ETIMEDOUT);
   }
 }
 
-void kin__version_wait_settle(version_wait *wait) {
+void kin__version_wait_settle(kin__version_wait *wait) {
   kin_informer *informer = wait->informer;
   kin__scope_waits *waits = wait->scope->waits;
   leave(wait);
@@ -54,7 +53,7 @@ void kin__version_wait_settle(version_wait *wait) {
 }
 
 static void on_place(kin__timer *place) {
-  kin__version_wait_settle(KIN__CONTAINER_OF(place, version_wait, place));
+  kin__version_wait_settle(KIN__CONTAINER_OF(place, kin__version_wait, place));
 }
 
 /* --- The scope's position ------------------------------------------------- */
@@ -92,7 +91,8 @@ static uint64_t number_of(const char *version) {
 static void reach_odd(kin__scope *scope, const char *position) {
   kin__link *odd = &scope->waits->odd;
   for (kin__link *node = odd->next, *next; node != odd; node = next) {
-    version_wait *wait = KIN__CONTAINER_OF(node, version_wait, odd_node);
+    kin__version_wait *wait =
+        KIN__CONTAINER_OF(node, kin__version_wait, odd_node);
     next = node->next;
     if (kin__version_reaches(position, wait->version)) {
       kin__version_wait_settle(wait);
@@ -124,8 +124,8 @@ void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
 
 /* --- The queue ------------------------------------------------------------ */
 
-static version_wait *first_settled(const kin__scope *scope) {
-  version_wait *wait = kin__version_wait_first(&scope->waits->settling);
+static kin__version_wait *first_settled(const kin__scope *scope) {
+  kin__version_wait *wait = kin__version_wait_first(&scope->waits->settling);
   return wait != NULL && wait->settled_at <= scope->informer->processed_keys
              ? wait
              : NULL;
@@ -133,7 +133,7 @@ static version_wait *first_settled(const kin__scope *scope) {
 
 static bool end_settled(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
-  version_wait *wait = first_settled(scope);
+  kin__version_wait *wait = first_settled(scope);
   kin__slice slice = kin__version_waits_slice(scope);
   while (wait != NULL && kin__slice_next(&slice)) {
     end(wait, 0);
@@ -160,7 +160,8 @@ void kin__version_waits_processed(kin_informer *informer) {
 }
 
 static void end_all(kin__link *list, int code) {
-  for (version_wait *wait; (wait = kin__version_wait_first(list)) != NULL;) {
+  for (kin__version_wait *wait;
+       (wait = kin__version_wait_first(list)) != NULL;) {
     wait->place.is_active = false;
     end(wait, code);
   }
@@ -262,14 +263,14 @@ static int find_scope(const kin_informer *informer, const char *namespace_,
 }
 
 static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
-                 void *data, version_wait **out) {
+                 void *data, kin__version_wait **out) {
   kin_informer *informer = scope->informer;
   const kin__env *env = informer->env;
   int err = have_waits(scope);
   if (err == 0 && informer->version_waits->count >= MAX_WAITS) {
     return KIN_EAGAIN;
   }
-  version_wait *wait =
+  kin__version_wait *wait =
       err == 0 ? kin__calloc(env->allocator, 1, sizeof *wait) : NULL;
   if (wait == NULL) {
     return KIN_ENOMEM;
@@ -295,7 +296,7 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
 }
 
 /* For a version that is not reached yet. */
-static void queue_by_version(version_wait *wait) {
+static void queue_by_version(kin__version_wait *wait) {
   kin__scope_waits *waits = wait->scope->waits;
   uint64_t number;
   kin__link_push(&waits->fresh, &wait->node);
@@ -331,7 +332,7 @@ int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
       !is_number(version)) {
     return KIN_EAGAIN;
   }
-  version_wait *wait;
+  kin__version_wait *wait;
   err = begin(scope, timeout_ms, cb, data, &wait);
   if (err != 0) {
     return err;
@@ -351,7 +352,7 @@ int kin_informer_verify(kin_informer *informer, const char *namespace_,
     return KIN_EINVAL;
   }
   kin__scope *scope;
-  version_wait *wait;
+  kin__version_wait *wait;
   int err = find_scope(informer, namespace_, &scope);
   if (err == 0) {
     err = begin(scope, timeout_ms, cb, data, &wait);
