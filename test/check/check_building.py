@@ -54,14 +54,7 @@ def self_test():
              ((page.replace("=false", "=true"), tests, meson), 1),
              ((page.replace("=OFF", "=ON"), tests, meson), 1),
              ((page, tests, ""), 1)]
-    failed = 0
-    for arguments, count in cases:
-        found = problems_of(*arguments)
-        if len(found) != count:
-            failed += 1
-            print(f"FAIL: {arguments}: {found}")
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return failed != 0
+    return report.end_cases(problems_of, cases)
 
 
 def main():

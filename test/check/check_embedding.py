@@ -53,14 +53,7 @@ def self_test():
         ((table, {}, "'f'"), 1),
         ((table, files, "'g'"), 1),
         ((table, {"f": files["f"] + "cmocka_unit_test(test_b)"}, "'f'"), 1)]
-    failed = 0
-    for arguments, count in cases:
-        found = problems_of(*arguments)
-        if len(found) != count:
-            failed += 1
-            print(f"FAIL: {arguments}: {found}")
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return failed != 0
+    return report.end_cases(problems_of, cases)
 
 
 def main():

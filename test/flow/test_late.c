@@ -354,8 +354,7 @@ static void test_late_moves_to_another_cluster(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 6, there, 3);
-  w.server.replies = here;
-  w.server.reply_count = 4;
+  loop_server_answer(&w.server, here, 4);
   w.retry_after_ms = 1;
   f.fresh_ms = 0;
   client_world_open(&w);
@@ -401,8 +400,7 @@ static void test_late_replaced_server_counts(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 5, verify_and_watch, 3);
-  w.server.replies = stalled;
-  w.server.reply_count = 3;
+  loop_server_answer(&w.server, stalled, 3);
   f.fresh_ms = 0;
   client_world_open(&w);
   CLIENT_UNTIL(&w, w.server.requests == 2);
@@ -434,8 +432,7 @@ static void test_late_references_while_a_server_closes(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 3, list_and_watch, 2);
-  w.server.replies = plain;
-  w.server.reply_count = 1;
+  loop_server_answer(&w.server, plain, 1);
   w.retry_after_ms = 1;
   client_world_open(&w);
   while (f.other.requests < 2) {
@@ -550,8 +547,7 @@ static void test_late_cut_watch_searches(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 3, only_watch, 1);
-  w.server.replies = cut;
-  w.server.reply_count = 4;
+  loop_server_answer(&w.server, cut, 4);
   w.retry_after_ms = 1;
   client_world_open(&w);
   CLIENT_UNTIL(&w, f.other.requests == 1);
@@ -575,8 +571,7 @@ static void test_late_search_beside_requests(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 2, only_watch, 1);
-  w.server.replies = cut;
-  w.server.reply_count = 3;
+  loop_server_answer(&w.server, cut, 3);
   w.retry_after_ms = 1;
   f.retry_ms = 1000;
   client_world_open(&w);
@@ -608,8 +603,7 @@ static void test_late_closes_before_a_search(void **state) {
   client_world w;
   finder f;
   set_up(&w, &f, answers, 1, only_watch, 1);
-  w.server.replies = cut;
-  w.server.reply_count = 3;
+  loop_server_answer(&w.server, cut, 3);
   w.retry_after_ms = 1;
   f.retry_ms = 60000;
   client_world_open(&w);

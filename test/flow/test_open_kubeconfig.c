@@ -356,8 +356,7 @@ static void test_open_moves_to_another_cluster(void **state) {
   bench_init_eager(&b);
   loop_server other;
   loop_server_open(&other, &b.w.loop, there, 3);
-  b.w.server.replies = here;
-  b.w.server.reply_count = 5;
+  loop_server_answer(&b.w.server, here, 5);
   write_config(&b, "r");
   client_world_open(&b.w);
   CLIENT_UNTIL(&b.w, b.w.server.requests == 2);
@@ -428,8 +427,7 @@ static void test_open_stays_in_a_later_context(void **state) {
   (void)state;
   bench b;
   bench_init(&b);
-  b.w.server.replies = only_refuse;
-  b.w.server.reply_count = 1;
+  loop_server_answer(&b.w.server, only_refuse, 1);
   b.w.open = open_cluster;
   b.w.retry_after_ms = 1100; /* a search for each */
   write_users(&b, "");

@@ -324,6 +324,13 @@ static void test_tls_only_silent_records(void **state) {
   tls_world_close(&t);
 }
 
+/* A watch that has got a byte. */
+static void set_up_watch(tls_world *t, fetch *f) {
+  static const tls_reply reply = {.bytes = FIRST_BYTE};
+  tls_world_setup(t, &reply, 1);
+  (void)fetch_first_byte(f, &t->w, true);
+}
+
 static void update_keys(tls_world *t, int count) {
   for (int i = 0; i < count; i++) {
     tls_server_update_keys(&t->server);
@@ -361,11 +368,9 @@ static void test_tls_flood_of_silent_records(void **state) {
 /* Data does not excuse many of them in one read. */
 static void test_tls_flood_among_data(void **state) {
   (void)state;
-  static const tls_reply reply = {.bytes = FIRST_BYTE};
   tls_world t;
-  tls_world_setup(&t, &reply, 1);
   fetch f;
-  (void)fetch_first_byte(&f, &t.w, true);
+  set_up_watch(&t, &f);
   for (int i = 0; i < 100; i++) {
     tls_server_update_keys(&t.server);
     tls_server_push(&t.server, "1\r\nb\r\n");
@@ -380,11 +385,9 @@ static void test_tls_flood_among_data(void **state) {
 /* A server may have new keys as often as it likes, as long as data comes. */
 static void test_tls_silent_records_for_long(void **state) {
   (void)state;
-  static const tls_reply reply = {.bytes = FIRST_BYTE};
   tls_world t;
-  tls_world_setup(&t, &reply, 1);
   fetch f;
-  (void)fetch_first_byte(&f, &t.w, true);
+  set_up_watch(&t, &f);
   for (size_t i = 2; i < 100; i++) {
     update_keys(&t, 5);
     tls_server_push(&t.server, "1\r\nb\r\n");

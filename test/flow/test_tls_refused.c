@@ -245,8 +245,7 @@ static void test_tls_refused_by_server(void **state) {
 static void check_bytes(loop_reply reply, int code, const char *words) {
   tls_world t;
   tls_world_init(&t, NULL, 0, 0);
-  t.w.server.replies = &reply;
-  t.w.server.reply_count = 1;
+  loop_server_answer(&t.w.server, &reply, 1);
   char url[64];
   snprintf(url, sizeof url, "https://127.0.0.1:%d", t.w.server.port);
   assert_int_equal(tls_world_open_at(&t, url), 0);

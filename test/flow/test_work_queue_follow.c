@@ -566,55 +566,54 @@ static void test_goes_on_with_room(void **state) {
   assert_true(w->vh.script.now_ns - start_ns < 100000000);
 }
 
-/* While the queue is full, nothing is tried in vain. */
-static void test_full_queue_sleeps(void **state) {
-  world *w = *state;
+/* With two owners, and room for one, which is kept. */
+static void begin_full_of_owners(world *w) {
   w->is_key = true;
-  w->keeps_items = true;
   w->options.max_keys = 1;
+  w->keeps_items = true;
   w->follow.keys = owner_keys;
   w->follow.data = w;
   owned(w, "p", "a", KIN_WATCH_ADDED);
   owned(w, "q", "b", KIN_WATCH_ADDED);
   begin(w);
   expect(w, "owner/a ");
+}
+
+/* While the queue is full, nothing is tried in vain. */
+static void test_full_queue_sleeps(void **state) {
+  world *w = *state;
+  begin_full_of_owners(w);
   int calls = w->key_calls;
   pass(w, 10000);
   assert_int_equal(w->key_calls, calls);
 }
 
-static void first_keys(const kin_object *object, kin_work_keys *keys,
-                       void *data) {
-  char key[] = "1-?";
-  (void)data;
-  key[2] = kin_object_name(object).data[0];
-  (void)kin_work_emit(keys, kin__cstr(key));
-}
-
-static void second_keys(const kin_object *object, kin_work_keys *keys,
-                        void *data) {
-  char key[] = "2-?";
-  (void)data;
-  key[2] = kin_object_name(object).data[0];
+/* `data` is the number of the follow. */
+static void numbered_keys(const kin_object *object, kin_work_keys *keys,
+                          void *data) {
+  const char *number = data;
+  char key[] = {*number, '-', kin_object_name(object).data[0], '\0'};
   (void)kin_work_emit(keys, kin__cstr(key));
 }
 
 /* Where keys of several follows wait for room, the follows take turns. */
 static void test_follows_take_turns(void **state) {
   world *w = *state;
+  char numbers[] = "12";
   w->is_key = true;
   w->options.max_keys = 1;
   for (char name[] = "a"; name[0] <= 'j'; name[0]++) {
     add(w, name);
   }
-  w->follow.keys = first_keys;
+  w->follow.keys = numbered_keys;
+  w->follow.data = &numbers[0];
   assert_int_equal(
       kin__informer_open_on(&w->informer, &w->vh.host, &w->informer_options),
       0);
   assert_int_equal(kin__work_queue_open(&w->queue, &w->vh.host, &w->options),
                    0);
   assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &w->follow), 0);
-  w->follow.keys = second_keys;
+  w->follow.data = &numbers[1];
   assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &w->follow), 0);
   assert_int_equal(kin_informer_start(w->informer), 0);
   run(w);
@@ -626,16 +625,21 @@ static void test_follows_take_turns(void **state) {
   }
 }
 
+/* With the objects from "a" on, and room for the key of one, which is kept. */
+static void begin_full(world *w, const char *last) {
+  w->options.max_keys = 1;
+  w->keeps_items = true;
+  for (char name[] = "a"; name[0] <= *last; name[0]++) {
+    add(w, name);
+  }
+  begin(w);
+  expect(w, "a@1 ");
+}
+
 /* A shutdown ends the wait for room: the listeners go on, and nothing is kept. */
 static void test_shut_down_while_full(void **state) {
   world *w = *state;
-  w->options.max_keys = 1;
-  w->keeps_items = true;
-  add(w, "a");
-  add(w, "b");
-  add(w, "c");
-  begin(w);
-  expect(w, "a@1 ");
+  begin_full(w, "c");
   assert_false(kin__link_is_empty(&w->queue->line));
   kin_work_queue_shut_down(w->queue);
   expect(w, "");
@@ -676,14 +680,7 @@ static void test_sweep_allocations(void **state) {
 /* An event that waits survives its informer, and comes when there is room. */
 static void test_informer_goes_while_full(void **state) {
   world *w = *state;
-  w->options.max_keys = 1;
-  w->keeps_items = true;
-  add(w, "a");
-  add(w, "b");
-  add(w, "c");
-  add(w, "d");
-  begin(w);
-  expect(w, "a@1 ");
+  begin_full(w, "d");
   assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
   run(w);
   assert_int_equal(w->informer_closed, 1);
@@ -700,15 +697,7 @@ static void test_informer_goes_while_full(void **state) {
 /* A key function is called for a change that waits when its informer has gone. */
 static void test_keys_of_a_gone_informer(void **state) {
   world *w = *state;
-  w->is_key = true;
-  w->options.max_keys = 1;
-  w->keeps_items = true;
-  w->follow.keys = owner_keys;
-  w->follow.data = w;
-  owned(w, "p", "a", KIN_WATCH_ADDED);
-  owned(w, "q", "b", KIN_WATCH_ADDED);
-  begin(w);
-  expect(w, "owner/a ");
+  begin_full_of_owners(w);
   assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
   run(w);
   assert_int_equal(w->informer_closed, 1);

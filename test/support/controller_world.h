@@ -54,7 +54,7 @@ void cw_init(cw_world *w, cw_kind kind, size_t fail_at);
 /* Opens it and starts it. */
 int cw_open(cw_world *w);
 /* All at once: a controller that has told of the server's one object, even/p0.
- * What comes next comes in one piece. */
+ * The server's later changes come in one piece. */
 void cw_open_with_one(cw_world *w, cw_kind kind);
 /* All at once: a controller that retries on errors and has synced with an empty
  * server. Processing of `key` fails from now on, `failures` times. */

@@ -197,6 +197,12 @@ void loop_server_close(loop_server *server) {
   close(server->fd);
 }
 
+void loop_server_answer(loop_server *server, const loop_reply *replies,
+                        size_t reply_count) {
+  server->replies = replies;
+  server->reply_count = reply_count;
+}
+
 void loop_server_drop(loop_server *server, loop_then then) {
   while (server->peers != NULL) {
     close_peer(server->peers, then);

@@ -61,6 +61,11 @@ void loop_server_open_unix(loop_server *server, uv_loop_t *loop,
 /* Closes everything; the loop must run until the handles are closed. */
 void loop_server_close(loop_server *server);
 
+/* Other replies from now on. The requests before count: the third request gets the
+ * third of these. Borrows them. */
+void loop_server_answer(loop_server *server, const loop_reply *replies,
+                        size_t reply_count);
+
 /* Ends all connections, but goes on listening. */
 void loop_server_drop(loop_server *server, loop_then then);
 

@@ -492,18 +492,24 @@ static void test_near_words_are_bounded(void **state) {
   kin__api_table_finish(&table);
 }
 
+/* A table with g/v1, which has no resource yet. */
+static kin__api_version *init_with_version(kin__api_table *table) {
+  kin__api_version *version;
+  kin__api_table_init(table, kin__default_allocator());
+  assert_int_equal(kin__api_table_add_version(table, KIN__LIT("g"),
+                                              KIN__LIT("v1"), KIN__API_KNOWN,
+                                              &version),
+                   0);
+  return version;
+}
+
 /* All names begin as the word does, for 58 letters, and most are longer than a
  * word that is compared. So only some resources are compared, and for the second
  * word nothing says that the plural alone would be enough. */
 static void test_long_names_cost_little(void **state) {
   (void)state;
   kin__api_table table;
-  kin__api_version *version;
-  kin__api_table_init(&table, kin__default_allocator());
-  assert_int_equal(kin__api_table_add_version(&table, KIN__LIT("g"),
-                                              KIN__LIT("v1"), KIN__API_KNOWN,
-                                              &version),
-                   0);
+  kin__api_version *version = init_with_version(&table);
   kin__api_entry entry = {.kind = KIN__LIT("Widget"),
                           .singular = KIN__LIT("widget")};
   char plural[KIN__API_NAME_MAX + 1];
@@ -535,12 +541,7 @@ static void test_long_names_cost_little(void **state) {
 static void test_near_words_cost_little(void **state) {
   (void)state;
   kin__api_table table;
-  kin__api_version *version;
-  kin__api_table_init(&table, kin__default_allocator());
-  assert_int_equal(kin__api_table_add_version(&table, KIN__LIT("g"),
-                                              KIN__LIT("v1"), KIN__API_KNOWN,
-                                              &version),
-                   0);
+  kin__api_version *version = init_with_version(&table);
   kin__api_entry entry = {.kind = KIN__LIT("Widget"),
                           .singular = KIN__LIT("widget")};
   for (unsigned i = 0; i < KIN__API_LIST_MAX; i++) {

@@ -250,7 +250,7 @@ static void test_threads_free_texts_after_the_close(void **state) {
     assert_int_equal(pthread_join(threads[t], NULL), 0);
   }
   assert_int_equal(atomic_load(&s.bad), 0);
-  /* What inflates stays. */
+  /* The contexts that inflate texts stay, at most one for each thread. */
   assert_in_range(atomic_load(&l.fail.live_blocks), before, before + THREADS);
   for (int i = 0; i < FEW; i++) {
     kin_object_unref(s.objects[i]);
