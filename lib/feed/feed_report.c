@@ -12,6 +12,10 @@
 #define LOUD_WAIT_MS 1000u
 /* An API server fills its pages; only the last one may be empty. */
 #define MAX_EMPTY_PAGES 10000u
+/* Of a failure that goes on, these first ones are warnings, and then one of 16:
+ * a line in two minutes where a resource is absent. */
+#define LOUD_FAILURES 4u
+#define WARNING_PERIOD 16u
 
 static void describe(const kin_feed *feed, kin__request_kind kind, char *buffer,
                      size_t size) {
@@ -34,12 +38,23 @@ void kin__feed_failure_of(const kin_feed *feed, kin__request_kind kind,
   kin__failure_from_code(failure, code, what, "");
 }
 
+static kin_log_level level_of(const kin_feed *feed,
+                              const kin__failure *failure) {
+  uint32_t failures = kin__listwatch_failures(&feed->listwatch);
+  bool is_same = failure->error_class == feed->last_error_class &&
+                 failure->status == feed->last_error_status;
+  return is_same && failures > LOUD_FAILURES && failures % WARNING_PERIOD != 0
+             ? KIN_LOG_DEBUG
+             : KIN_LOG_WARN;
+}
+
 static void report(kin_feed *feed, const kin__failure *failure,
                    uint64_t retry_in_ms) {
+  kin_log_level level = level_of(feed, failure);
   feed->last_error_class = failure->error_class;
   feed->last_error_status = failure->status;
   kin__feed_notice_failure(feed, failure, retry_in_ms);
-  kin__log_write(feed->env->log, KIN_LOG_WARN,
+  kin__log_write(feed->env->log, level,
                  KIN__FEED_PLACE "%s%s%s; next attempt in %llu ms",
                  KIN__FEED_PLACE_ARGS(feed), failure->reason,
                  failure->reason[0] != '\0' ? ": " : "", failure->message,

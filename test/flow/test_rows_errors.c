@@ -427,6 +427,58 @@ static void test_failures_without_a_handler(void **state) {
   vh_finish(&vh);
 }
 
+static int count_text(const char *text, const char *wanted) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, wanted)) != NULL; at++) {
+    count++;
+  }
+  return count;
+}
+
+/* Lists fail `count` times; returns how many of these were warnings. */
+static int warnings_of(virtual_host *vh, int status, const char *body,
+                       int count) {
+  int warnings = 0;
+  for (int i = 0; i < count; i++) {
+    vh->text[0] = '\0';
+    assert_int_equal(script_open_requests(&vh->script), 1);
+    script_respond(&vh->script, "/pods", status, body);
+    warnings += count_text(vh->text, "W pods: ");
+    while (script_open_requests(&vh->script) == 0) {
+      script_advance(&vh->script, 100);
+    }
+  }
+  return warnings;
+}
+
+/* RF-09: a failure that goes on does not fill the log; another failure is told
+ * at once, and so is the first one after a success. */
+static void test_log_of_a_failure_that_goes_on(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  kin_informer *informer;
+  assert_int_equal(vh_open_informer(&vh, &informer, "pods"), 0);
+  assert_int_equal(kin_informer_start(informer), 0);
+  script_run(&vh.script);
+  for (int pass = 0; pass < 2; pass++) {
+    assert_int_equal(warnings_of(&vh, 404, "no pods", 4), 4);
+    assert_int_equal(warnings_of(&vh, 404, "no pods", 11), 0);
+    assert_int_equal(warnings_of(&vh, 404, "no pods", 1), 1); /* the 16th */
+    assert_int_equal(warnings_of(&vh, 404, "no pods", 13), 0);
+    assert_int_equal(warnings_of(&vh, 403, "not you", 1), 1);
+    assert_int_equal(warnings_of(&vh, 404, "no pods", 1), 1);
+    mini_put(&vh.server, pass);
+    mini_pass(&vh.server, 60000);
+    assert_true(kin_informer_has_synced(informer));
+    mini_end_watches(&vh.server);
+    while (script_open_requests(&vh.script) == 0) {
+      script_advance(&vh.script, 100);
+    }
+  }
+  vh_finish(&vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_error_answers_of_lists),
@@ -439,6 +491,7 @@ int main(void) {
       cmocka_unit_test(test_answers_that_break_off),
       cmocka_unit_test(test_closed_in_the_middle),
       cmocka_unit_test(test_failures_without_a_handler),
+      cmocka_unit_test(test_log_of_a_failure_that_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
