@@ -462,12 +462,18 @@ typedef struct kin_client_stats {
 
   /** Of the informers' objects, as kin_client_options.max_bytes counts. */
   uint64_t object_bytes;
+  /** Of all objects in this client's memory: cached, on the way to the cache, in
+   * queues of listeners, or held by the program (kin_object_ref); tables that
+   * grow with them included, objects of over 64 KiB (with an allocator of the
+   * program's own 8 KiB) and those under mutation_check not. If this grows while
+   * object_bytes does not, the program holds references. */
+  uint64_t live_object_bytes;
 } kin_client_stats;
 /** Sets the size, and each member to its default. */
 #define KIN_CLIENT_STATS_INIT                                                  \
   {                                                                            \
     sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, 0, 0, 0, 0                                                    \
+        0, 0, 0, 0, 0, 0, 0, 0                                                 \
   }
 
 /** Copies the counters, any time before the close callback. `stats` begins as

@@ -45,6 +45,8 @@ KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
 /** Elements of an array with one for each kin_error_class. There are more than
  * classes, for those of later versions; they are 0. */
 #define KIN_ERROR_CLASSES 32
+/** The same for kin_state. */
+#define KIN_STATES 16
 
 /** Sums over all scopes of an informer, removed ones included, since it was
  * opened. */
@@ -117,6 +119,10 @@ typedef struct kin_informer_metrics {
   uint64_t packed_text_bytes; /**< the JSON texts of these */
   uint64_t packed_bytes;      /**< the same packed */
   uint64_t dictionaries;      /**< made so far */
+
+  /* --- State --- */
+  /** How many scopes are in each kin_state now; removed ones do not count. */
+  uint64_t scopes[KIN_STATES];
 } kin_informer_metrics;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_METRICS_INIT                                              \
@@ -125,7 +131,9 @@ typedef struct kin_informer_metrics {
         KIN_HISTOGRAM_INIT, 0, KIN_HISTOGRAM_INIT, 0, 0, 0,                    \
         KIN_HISTOGRAM_INIT, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, 0, 0, {0}, 0, 0,   \
         0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0,   \
-        0, 0, 0, 0, 0, 0, 0, 0                                                 \
+        0, 0, 0, 0, 0, 0, 0, 0, {                                              \
+      0                                                                        \
+    }                                                                          \
   }
 
 /** Copies an informer's numbers, any time before its close callback. `metrics`

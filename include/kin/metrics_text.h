@@ -37,7 +37,7 @@ typedef struct kin_metrics_source {
  * informer.
  * Errors: KIN_EINVAL (a name, no informer; nothing has been written), the
  * result of `write`.
- * Cost: O(informers), some 170 lines for each. */
+ * Cost: O(informers), some 180 lines for each. */
 KIN_EXTERN int kin_metrics_write(const kin_client *client,
                                  const kin_metrics_source *sources,
                                  size_t count, kin_metrics_write_cb write,

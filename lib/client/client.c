@@ -457,6 +457,7 @@ int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
   }
   const kin__transport_stats *transport = &server.transport;
   const kin__exec_stats *exec = &server.exec;
+  kin__arena_fill fill = kin__arena_get_fill(client->memory->arena);
   kin_client_stats found = {.iterations = client->loop.iterations,
                             .longest_ns = client->loop.longest_ns,
                             .busy_ns = client->loop.busy_ns,
@@ -480,7 +481,8 @@ int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                             .exec_unusable = exec->unusable,
                             .exec_certificate_expires_s =
                                 exec->certificate_expires_s,
-                            .object_bytes = client->object_bytes.used};
+                            .object_bytes = client->object_bytes.used,
+                            .live_object_bytes = fill.used};
   return kin__sized_fill(stats, &found, sizeof found,
                          KIN__FIRST_SIZE(kin_client_stats));
 }

@@ -93,6 +93,7 @@ void kin__metrics_read(const kin_informer *informer,
   kin__scope *scope;
   KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     kin__metrics_add_feed(metrics, &scope->feed);
+    metrics->scopes[scope->feed.state] += !scope->is_removed;
   }
   for (const kin__link *node = dispatcher->listeners.next;
        node != &dispatcher->listeners; node = node->next) {

@@ -206,6 +206,18 @@ static void put_failures(writer *w) {
   }
 }
 
+static void put_states(writer *w) {
+  kin_informer_metrics metrics;
+  put_head(w, "scopes", "gauge", "Scopes, by state.");
+  for (size_t i = 0; i < w->count; i++) {
+    kin__metrics_read(w->sources[i].informer, &metrics);
+    for (size_t s = KIN_STATE_IDLE; s <= KIN_STATE_ABSENT; s++) {
+      put_labelled(w, &w->sources[i], "scopes", "state",
+                   kin_state_name((kin_state)s), metrics.scopes[s]);
+    }
+  }
+}
+
 static void put_gauge(writer *w, const char *name, const char *help,
                       uint32_t value) {
   put_head(w, name, "gauge", help);
@@ -249,6 +261,10 @@ static void put_client(writer *w, const kin_client *client) {
   put_head(w, "client_object_bytes", "gauge", "Memory of all cached objects.");
   kin__metrics_put(&w->to, "kinformer_client_object_bytes %" PRIu64 "\n",
                    stats.object_bytes);
+  put_head(w, "client_live_object_bytes", "gauge",
+           "Memory of objects, also of those that are only held.");
+  kin__metrics_put(&w->to, "kinformer_client_live_object_bytes %" PRIu64 "\n",
+                   stats.live_object_bytes);
   put_head(w, "client_warnings_total", "counter",
            "Warnings that came with responses.");
   kin__metrics_put(&w->to, "kinformer_client_warnings_total %" PRIu64 "\n",
@@ -281,6 +297,7 @@ int kin_metrics_write(const kin_client *client,
     put_events(&w);
     put_lost_positions(&w);
     put_failures(&w);
+    put_states(&w);
     put_distributions(&w);
   }
   return w.to.err;

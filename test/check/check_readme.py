@@ -43,8 +43,9 @@ void on_elector_closed(void *data);
 # Each page is one program.
 PAGES = ["README.md", "doc/kin.md", "doc/change-filters.md",
          "doc/credentials.md", "doc/discovery.md", "doc/embedding.md",
-         "doc/events.md", "doc/kubeconfig.md", "doc/leader-election.md",
-         "doc/memory.md", "doc/requests.md", "doc/values.md", "doc/work-queue.md"]
+         "doc/events.md", "doc/health.md", "doc/kubeconfig.md",
+         "doc/leader-election.md", "doc/memory.md", "doc/requests.md", "doc/values.md",
+         "doc/work-queue.md"]
 
 
 def blocks(text, language):

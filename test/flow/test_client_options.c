@@ -358,6 +358,32 @@ static void test_max_bytes(void **state) {
   finish(&b);
 }
 
+/* An object that the program holds is seen when it has left the cache. */
+static void test_live_object_bytes(void **state) {
+  (void)state;
+  bench b;
+  static const loop_reply replies[] = {
+      {.bytes = ANSWER_TO_END ANSWER_PODS("7", ANSWER_POD("a", "1", "5")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  bench_init(&b, replies, 2);
+  open_client(&b);
+  start(&b, "pods");
+  CLIENT_UNTIL(&b.w, b.w.adds == 1);
+  kin_object *held = kin_object_ref(
+      kin_store_get_key(kin_informer_store(b.w.informer), "n/a"));
+  assert_non_null(held);
+  assert_true(stats_of(&b).live_object_bytes >= kin_object_memory(held));
+  assert_int_equal(kin_informer_close(b.w.informer, NULL, NULL), 0);
+  CLIENT_UNTIL(&b.w, b.w.informers_closed == 1);
+  assert_int_equal(stats_of(&b).object_bytes, 0);
+  uint64_t live_bytes = stats_of(&b).live_object_bytes;
+  assert_true(live_bytes >= kin_object_memory(held));
+  kin_object_unref(held);
+  CLIENT_UNTIL(&b.w, stats_of(&b).live_object_bytes < live_bytes);
+  finish(&b);
+}
+
 /* --- What is counted ------------------------------------------------------ */
 
 /* The server answers nothing: max_lists lists are made, the others wait. */
@@ -470,6 +496,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_sent),
       cmocka_unit_test(test_ref),
       cmocka_unit_test(test_max_bytes),
+      cmocka_unit_test(test_live_object_bytes),
       cmocka_unit_test(test_lists_at_a_time),
       cmocka_unit_test(test_overdue),
       cmocka_unit_test(test_delayed),
