@@ -55,9 +55,10 @@ typedef struct kin_reflector_store {
    * bookmark that brought it (client-go's ResourceVersionUpdater). */
   void (*update_version)(void *ctx, kin_str version);
 
-  /** Asked when a watch begins, after each change, before a list is put in and
-   * by kin_reflector_resume: whether to pause until kin_reflector_resume is
-   * called. Changes that have been read already still come. NULL: never. */
+  /** Asked when a watch begins, after each change and bookmark, before a list
+   * is put in and by kin_reflector_resume: whether to pause until
+   * kin_reflector_resume is called. Changes and bookmarks that have been read
+   * already still come. NULL: never. */
   bool (*is_full)(void *ctx);
   void *ctx; /**< passed to all of them */
 } kin_reflector_store;

@@ -75,10 +75,15 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
 static int on_bookmark(kin_feed *feed, kin_str version) {
   kin_reflector *reflector = reflector_of(feed);
   const kin_reflector_store *store = &reflector->store;
-  return store->bookmark != NULL
-             ? result_for_feed(reflector, store->bookmark(store->ctx, version),
-                               "bookmark", version)
-             : 0;
+  if (store->bookmark == NULL) {
+    return 0;
+  }
+  int err = result_for_feed(reflector, store->bookmark(store->ctx, version),
+                            "bookmark", version);
+  if (err == 0) {
+    pause_if_full(feed);
+  }
+  return err;
 }
 
 static void on_advanced(kin_feed *feed, kin_str version) {

@@ -365,6 +365,32 @@ static void test_resync_of_a_queue(void **state) {
   }
 }
 
+/* QF-16: bookmarks fill a queue as changes do. */
+static void test_bookmarks_fill_a_queue(void **state) {
+  (void)state;
+  queue_rig q;
+  queue_rig_init(&q);
+  q.options.emit_bookmarks = true;
+  q.options.pending_limit = 3;
+  queue_rig_open(&q, RIG_IN_ORDER);
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  f.store = queue_target(q.queue);
+  assert_int_equal(reflector_rig_open(&f), 0);
+  hand_source_list(&f.source, "a@1", "5");
+  assert_int_equal(kin_feed_open(f.source.feed), 0);
+  hand_source_bookmark(&f.source, "6");
+  hand_source_expect(&f.source, "L:0/500 W:5");
+  hand_source_bookmark(&f.source, "7");
+  hand_source_expect(&f.source, "p");
+  queue_rig_drain(&q, "R*(a@1)#5 | B:6 | B:7");
+  assert_int_equal(kin_reflector_resume(f.reflector), 0);
+  script_run(&f.vh.script);
+  hand_source_expect(&f.source, "r");
+  reflector_rig_finish(&f);
+  queue_rig_close(&q);
+}
+
 /* --- The end -------------------------------------------------------------- */
 
 static int refused_calls;
@@ -404,6 +430,7 @@ int main(void) {
       cmocka_unit_test(test_longest_name),
       cmocka_unit_test(test_resumed_by_the_store),
       cmocka_unit_test(test_resync_of_a_queue),
+      cmocka_unit_test(test_bookmarks_fill_a_queue),
       cmocka_unit_test(test_close_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
