@@ -49,6 +49,6 @@ bool kin__object_has_same_text(const kin_object *a, const kin_object *b) {
 }
 
 bool kin__object_has_same_content(const kin_object *a, const kin_object *b) {
-  return kin_object_is_key_only(a) == kin_object_is_key_only(b) &&
+  return !kin_object_is_key_only(a) && !kin_object_is_key_only(b) &&
          compare(a, b, has_same_content);
 }

@@ -16,7 +16,8 @@ bool kin__object_is_same_state(const kin_object *a, const kin_object *b);
 bool kin__object_has_same_text(const kin_object *a, const kin_object *b);
 
 /* Whether the stored texts of two states of an object are the same bytes but
- * for metadata.resourceVersion. O(bytes). */
+ * for metadata.resourceVersion. Objects of which only the key is stored are not
+ * known to be equal. O(bytes). */
 bool kin__object_has_same_content(const kin_object *a, const kin_object *b);
 
 #endif /* KIN_OBJECT_SAME_CONTENT_H */

@@ -106,6 +106,11 @@ static const kin_object *pod(const world *w) {
   "{'metadata':{'name':'a','namespace':'d','uid':'u','labels':{'app':'x',"     \
   "'tier':'y'},'resourceVersion':'" version "'}," rest "}"
 
+/* Of 150 bytes. */
+#define OVER_THE_LIMIT                                                         \
+  "'spec':{'b':'0123456789012345678901234567890123456789"                      \
+  "012345678901234567890123456789'}"
+
 static void expect_text(const world *w, const char *text) {
   char *json = quoted("%s", text);
   kin_str body = kin__object_body(pod(w));
@@ -201,8 +206,7 @@ static void test_labels_of_oversized_are_dropped(void **state) {
     options.max_object_bytes = 150;
     open_world(&w, &options, false);
     w.vh.script.split = (size_t)run / 2;
-    list(&w, POD("5", "'spec':{'b':'0123456789012345678901234567890123456789"
-                      "012345678901234567890123456789'}"));
+    list(&w, POD("5", OVER_THE_LIMIT));
     assert_true(kin_object_is_key_only(pod(&w)));
     kin_str value;
     assert_int_equal(kin_object_label(pod(&w), "app", &value), drop == 0);
@@ -234,6 +238,27 @@ static void test_unchanged_is_not_told(void **state) {
     expect(&w, "U11>100 ");
     vh_finish(&w.vh);
   }
+}
+
+/* The bodies of objects over the limit are not known to be equal. */
+static void test_oversized_are_told(void **state) {
+  (void)state;
+  world w;
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.max_object_bytes = 150;
+  options.skip_unchanged = true;
+  open_world(&w, &options, false);
+  list(&w, POD("5", OVER_THE_LIMIT));
+  modify(&w, POD("11", OVER_THE_LIMIT));
+  assert_true(kin_object_is_key_only(pod(&w)));
+  (void)script_expire(&w.vh.script, "watch=");
+  script_advance(&w.vh.script, 5000);
+  list(&w, POD("19", OVER_THE_LIMIT));
+  expect(&w, "A5 U5>11 U11>19 ");
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
+  assert_int_equal(status.unchanged, 0);
+  vh_finish(&w.vh);
 }
 
 /* A list tells them to listeners that ask for that. */
@@ -301,6 +326,7 @@ int main(void) {
       cmocka_unit_test(test_index_of_a_kept_label),
       cmocka_unit_test(test_labels_of_oversized_are_dropped),
       cmocka_unit_test(test_unchanged_is_not_told),
+      cmocka_unit_test(test_oversized_are_told),
       cmocka_unit_test(test_unchanged_in_a_list),
       cmocka_unit_test(test_same_content),
   };
