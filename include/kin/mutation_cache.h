@@ -91,9 +91,11 @@ KIN_EXTERN void kin_mutation_cache_on_put(kin_mutation_cache *cache,
                                           const kin_object *object);
 
 /** Call this with the last state of a deleted object. A write of the same
- * object, or one that is not newer, is forgotten; later writes of the same
- * object are ignored for ttl_ms. Of two deletions of one object the newer state
- * counts. Required with include_adds, else optional.
+ * object, or one that is not newer, is forgotten. For ttl_ms, later writes of
+ * the same object are ignored, and no look-up finds any state of the object in
+ * the store. So an object whose deletion waits for finalizers is not to be
+ * reported yet. Of two deletions of one object the newer state counts. Required
+ * with include_adds, else optional.
  * Errors: as kin_mutation_cache_mutation. */
 KIN_EXTERN int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
                                             const kin_object *object);

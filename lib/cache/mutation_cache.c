@@ -247,11 +247,15 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
 
 /* Writes and deletions. */
 
+/* Whether the entry says that this object is deleted. */
+static bool is_deleted(const kin_object *object, const entry *e) {
+  return e->is_deletion &&
+         (compare(object, e->object) == 0 || is_same_uid(object, e->object));
+}
+
 /* Whether a write says nothing new about the entry's object. */
 static bool is_overtaken(const kin_object *object, const entry *e) {
-  int order = compare(object, e->object);
-  return order < 0 ||
-         (e->is_deletion && (order == 0 || is_same_uid(object, e->object)));
+  return compare(object, e->object) < 0 || is_deleted(object, e);
 }
 
 int kin_mutation_cache_mutation(kin_mutation_cache *cache,
@@ -272,7 +276,7 @@ void kin_mutation_cache_on_put(kin_mutation_cache *cache,
     return;
   }
   entry *e = find(cache, kin_object_key(object));
-  if (e != NULL && compare(object, e->object) >= 0) {
+  if (e != NULL && compare(object, e->object) >= 0 && !is_deleted(object, e)) {
     drop(cache, e);
   }
   release(cache);
@@ -298,7 +302,8 @@ int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
 /* Look-ups. */
 
 /* The newer of the store's object and the entry; both may be NULL. Drops an
- * entry that the store has overtaken. */
+ * entry that the store has overtaken. A deletion stays while the store has the
+ * deleted object, in whatever state. */
 static const kin_object *newer(kin_mutation_cache *cache,
                                const kin_object *stored, entry *e) {
   if (e == NULL || (stored != NULL && !has_number(stored))) {
@@ -306,6 +311,9 @@ static const kin_object *newer(kin_mutation_cache *cache,
   }
   if (stored == NULL) {
     return cache->options.include_adds && !e->is_deletion ? e->object : NULL;
+  }
+  if (is_deleted(stored, e)) {
+    return NULL;
   }
   if (compare(stored, e->object) >= 0) {
     drop(cache, e);

@@ -231,6 +231,16 @@ static void test_mutation_cache_on_delete(void **state) {
       {{{GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod u 5"}, {GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod v 10"}, {GONE, "pod u 9"}}, "v 10", "v 10", 0},
+      /* the store has not seen the deletion of what it has */
+      {{{STORE, "pod u 5"}, {GONE, "pod u 5"}}, "", "", 1},
+      {{{STORE, "pod u 6"}, {GONE, "pod u 5"}}, "", "", 1},
+      {{{STORE, "pod - 5"}, {GONE, "pod - 5"}}, "", "", 1},
+      {{{STORE, "pod - 6"}, {GONE, "pod - 5"}}, " 6", " 6", 0},
+      {{{GONE, "pod u 5"}, {STORE, "pod u 6"}, {SEEN, "pod u 6"}}, "", "", 1},
+      {{{GONE, "pod u 5"}, {STORE, "pod v 6"}, {SEEN, "pod v 6"}},
+       "v 6",
+       "v 6",
+       0},
       /* a tombstone after the deletion itself */
       {{{STORE, "pod u 6"}, {GONE, "pod u 8"}, {GONE, "pod u 5"}}, "", "", 1},
       {{{GONE, "pod u 8"},
