@@ -252,21 +252,27 @@ static void call(kin_listener *listener,
   cb(listener->dispatcher->informer, &event, listener->data);
 }
 
-/* Returns the number of deliveries: less than `count` if the queue is empty, or
- * the listener was closed or paused. */
-static uint32_t deliver(kin_listener *listener, uint32_t count) {
-  uint32_t delivered = 0;
+/* Returns the number of notifications taken: less than `count` if the queue is
+ * empty, or the listener was closed or paused. Hidden ones are not in
+ * *delivered. */
+static uint32_t deliver(kin_listener *listener, uint32_t count,
+                        uint32_t *delivered) {
+  uint32_t taken = 0;
   kin__notification notification;
-  while (delivered < count && can_deliver(listener) &&
+  *delivered = 0;
+  while (taken < count && can_deliver(listener) &&
          kin__listener_queue_pop(&listener->queue, &notification)) {
-    call(listener, &notification);
+    if (kin__listener_queue_wants(&listener->queue, notification.type)) {
+      call(listener, &notification);
+      ++*delivered;
+    }
     if (notification.type == KIN_EVENT_SYNCED) {
       kin__sync_watches_tell(&listener->sync_watches, 0);
     }
     kin__notification_unref(&notification, listener->dispatcher->allocator);
-    delivered++;
+    taken++;
   }
-  return delivered;
+  return taken;
 }
 
 /* PL-10. Batches are measured, so that this costs one comparison. A slow
@@ -305,11 +311,12 @@ static void run_slice(kin_listener *listener) {
       now = kin__clock_ns(dispatcher->clock);
     }
     uint32_t left = work < max_work ? max_work - work : 1;
-    uint32_t delivered = deliver(listener, batch < left ? batch : left);
+    uint32_t delivered;
+    uint32_t taken = deliver(listener, batch < left ? batch : left, &delivered);
     uint64_t then = now;
     now = kin__clock_ns(dispatcher->clock);
+    add_credit(listener, taken);
     if (delivered > 0) {
-      add_credit(listener, delivered);
       *dispatcher->handler_ns += now - then;
       dispatcher->delivered += delivered;
       kin__small_histogram_add(&dispatcher->handler_us, dispatcher->allocator,
@@ -318,7 +325,7 @@ static void run_slice(kin_listener *listener) {
         log_slow(listener, delivered, now - then, now);
       }
     }
-    work += delivered;
+    work += taken;
     batch = batch < MAX_BATCH ? batch * 2 : MAX_BATCH;
   } while (has_delivery(listener) && work < max_work &&
            now - start < dispatcher->sched->slice_ns);

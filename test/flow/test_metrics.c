@@ -238,6 +238,40 @@ static void test_times(void **state) {
   iw_finish(&w);
 }
 
+static void ignore(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+}
+
+/* The queue of a paused listener for deletes alone keeps adds, which are not
+ * delivered. */
+static void test_adds_that_nobody_wants(void **state) {
+  (void)state;
+  iw_world w;
+  iw_open_objects(&w, 0);
+  mini_serve(&w.server);
+  kin_listener *listener;
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_delete = ignore;
+  assert_int_equal(kin_informer_listen(w.informer, &options, &listener), 0);
+  script_run(&w.script);
+  kin_listener_pause(listener);
+  for (int i = 0; i < 3; i++) {
+    mini_put(&w.server, i);
+  }
+  mini_serve(&w.server);
+  kin_informer_metrics before = iw_metrics(&w);
+  assert_int_equal(before.pending, 0);
+  assert_int_equal(before.delivered, w.rec.calls + 1); /* synced */
+  kin_listener_resume(listener);
+  script_run(&w.script);
+  kin_informer_metrics after = iw_metrics(&w);
+  assert_int_equal(after.delivered, before.delivered);
+  assert_int_equal(after.handler_us.count, before.handler_us.count);
+  iw_finish(&w);
+}
+
 /* A listener that is closed is in what has been delivered, not in what is. */
 static void test_closed_listeners(void **state) {
   (void)state;
@@ -548,6 +582,7 @@ int main(void) {
       cmocka_unit_test(test_watches_and_failures),
       cmocka_unit_test(test_short_watches),
       cmocka_unit_test(test_times),
+      cmocka_unit_test(test_adds_that_nobody_wants),
       cmocka_unit_test(test_closed_listeners),
       cmocka_unit_test(test_coalesced),
       cmocka_unit_test(test_text),
