@@ -68,8 +68,9 @@ typedef struct kin_event {
 
   bool is_initial;          /**< add: part of the initial state */
   bool is_resync;           /**< update: a resync was due. The object is
-                             * unchanged; with skip_unchanged its version may
-                             * be another */
+                             * unchanged, unless the program itself has put
+                             * another into the store; with skip_unchanged its
+                             * version may be another */
   kin_delete_reason reason; /**< delete */
 
   /** relisted: the scope and the version of its list. synced: empty, except

@@ -130,7 +130,9 @@ typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
  * open has returned.
  *
  * pause and resume, both or none: feed no objects from pause until resume,
- * because there is no room. pause can come inside a call of kin_feed_*. */
+ * because there is no room. pause can come inside a call of kin_feed_*. Objects
+ * that are fed nevertheless are taken, and have no bound: those that come while
+ * the list of a watch_list is applied are handled in one step afterwards. */
 typedef struct kin_lister_watcher {
   size_t size; /**< set by the INIT macro */
   /** The functions, as said above. pause and resume may be NULL. */

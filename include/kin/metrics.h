@@ -102,7 +102,7 @@ typedef struct kin_informer_metrics {
   /* --- Listeners: closed ones count, except in the last two --- */
   uint64_t delivered;       /**< notifications, synced and relisted included */
   uint64_t coalesced;       /**< notifications merged into others */
-  kin_histogram handler_us; /**< a callback, averaged over up to 64 in a row */
+  kin_histogram handler_us; /**< a callback, averaged over up to 16 in a row */
   size_t listeners;         /**< open now */
   size_t pending;           /**< undelivered notifications */
 

@@ -91,8 +91,9 @@ KIN_EXTERN int kin_process_deltas(kin_store *store,
  * all changes whether they are adds or updates. Then all are applied. Then the
  * handlers are called in the order of the changes. As in any transaction the
  * store's transform is not called, and its version becomes that of the last
- * change. A change that fails is left out and no handler is called for it; the
- * others are applied, and the first error is returned.
+ * applied change, unless that is a tombstone. A change that fails is left out
+ * and no handler is called for it; the others are applied, and the first error
+ * is returned.
  * Errors: those of kin_process_deltas; KIN_EINVAL also for the types that have
  * no key. A malformed change (KIN_EINVAL, or a key that is not its object's) is
  * an error of the batch as a whole, and so may be KIN_ENOMEM: nothing has

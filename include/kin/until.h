@@ -112,7 +112,9 @@ KIN_EXTERN int kin_until_open(kin_until **out, kin_client *client,
  * events, and survives every failure, but may skip states between two lists.
  * With a precondition, no condition is asked before the first list is complete
  * and the precondition has been asked. Without one, conditions are asked about
- * events as they come. The rest is as with kin_until_open.
+ * events as they come. Events that wait for the precondition, and those beyond
+ * 4,096 that wait, are coalesced per object: no condition is shown an object
+ * that comes and goes meanwhile. The rest is as with kin_until_open.
  * Errors: those of kin_informer_watcher_open; KIN_EINVAL (no cb, a condition
  * without one, a version, without_retry, on_error); KIN_ETOOBIG
  * (conditions). */
