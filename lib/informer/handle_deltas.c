@@ -73,7 +73,7 @@ static bool is_same(const change *c, const kin_object *a) {
   return a == b ||
          (kin__object_is_same_state(a, b) &&
           (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
-           kin__object_has_same_text(a, b)));
+           (!kin_object_is_key_only(b) && kin__object_has_same_text(a, b))));
 }
 
 static bool is_recreated(const kin_object *old, const kin_object *object) {

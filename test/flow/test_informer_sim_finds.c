@@ -23,6 +23,8 @@
   "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"n\",\"uid\":\"" uid    \
   "\",\"resourceVersion\":\"" version "\"},\"spec\":{\"nodeName\":\"" node     \
   "\"}}"
+#define OVER(name, uid, version, node)                                         \
+  OBJECT(name, uid, version, node "-and-so-on-up-to-over-the-limit")
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 #define LIST(version, items)                                                   \
   "{\"items\":[" items "],\"metadata\":{\"resourceVersion\":\"" version "\"}}"
@@ -99,6 +101,22 @@ static void assert_node(const iw_world *w, const char *key,
   kin_object_view_close(view);
 }
 
+/* The informer asks for a list, and a server tells that its versions have gone
+ * back. The next list is `list`. */
+static void restore(iw_world *w, const char *list) {
+  script_respond(&w->script, "watch=true", 200, "");
+  w->rec.used = 0;
+  script_advance(&w->script, 5000);
+  script_respond(
+      &w->script, "Match=NotOlderThan", 504,
+      "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+      "\"Timeout\",\"code\":504,\"details\":{\"causes\":[{\"reason\":"
+      "\"ResourceVersionTooLarge\"}]}}");
+  script_advance(&w->script, 5000);
+  assert_null(strstr(w->script.last_target, "resourceVersion"));
+  script_respond(&w->script, "pods", 200, list);
+}
+
 /* The server has been restored to version 6, and has written version 7 a second
  * time: what was cached as version 7 is not what that is now. Nobody but the
  * content can tell, so it is compared; what is the same in uid, version and
@@ -112,19 +130,8 @@ static void test_versions_are_given_twice(void **state) {
   script_respond(
       &w.script, "pods?", 200,
       LIST("9", OBJECT("a", "u1", "7", "n1") "," OBJECT("b", "u2", "5", "n1")));
-  script_respond(&w.script, "watch=true", 200, "");
-  w.rec.used = 0;
-  script_advance(&w.script, 5000);
-  script_respond(
-      &w.script, "Match=NotOlderThan", 504,
-      "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
-      "\"Timeout\",\"code\":504,\"details\":{\"causes\":[{\"reason\":"
-      "\"ResourceVersionTooLarge\"}]}}");
-  script_advance(&w.script, 5000);
-  assert_null(strstr(w.script.last_target, "resourceVersion"));
-  script_respond(
-      &w.script, "pods", 200,
-      LIST("8", OBJECT("a", "u1", "7", "n2") "," OBJECT("b", "u2", "5", "n1")));
+  restore(&w, LIST("8", OBJECT("a", "u1", "7", "n2") "," OBJECT("b", "u2", "5",
+                                                                "n1")));
   assert_string_equal(w.rec.log, "update n/a 7 -> 7\n"
                                  "relisted  8 2\n");
   assert_node(&w, "n/a", "n2");
@@ -139,6 +146,28 @@ static void test_versions_are_given_twice(void **state) {
       LIST("9", OBJECT("a", "u1", "7", "n2") "," OBJECT("b", "u2", "5", "n1")));
   assert_string_equal(w.rec.log, "relisted  9 2\n");
   assert_int_equal(unchanged(&w), 3);
+  iw_finish(&w);
+}
+
+/* The same with an object over max_object_bytes, whose content is not known. */
+static void test_versions_of_an_oversized_object(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = list_options(&w);
+  options.max_object_bytes = 110;
+  assert_int_equal(iw_open(&w, &options), 0);
+  script_respond(
+      &w.script, "pods?", 200,
+      LIST("9", OVER("a", "u1", "7", "n1") "," OBJECT("b", "u2", "5", "n1")));
+  restore(&w, LIST("8", OVER("a", "u1", "7", "n2") "," OBJECT("b", "u2", "5",
+                                                              "n1")));
+  assert_string_equal(w.rec.log, "update n/a 7 -> 7\n"
+                                 "relisted  8 2\n");
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(w.informer), "n/a");
+  assert_true(kin_object_is_key_only(object));
+  assert_int_equal(unchanged(&w), 1);
   iw_finish(&w);
 }
 
@@ -272,6 +301,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory_runs_out_between_two_changes_of_a_key),
       cmocka_unit_test(test_versions_are_given_twice),
+      cmocka_unit_test(test_versions_of_an_oversized_object),
       cmocka_unit_test(test_versions_without_their_uids),
       cmocka_unit_test(test_a_list_goes_back),
       cmocka_unit_test(test_a_scope_lists_twice_before_another),
