@@ -47,12 +47,14 @@ typedef enum kin_delete_reason {
   KIN_DELETE_FILTERED,      /**< a filter no longer accepts it */
   KIN_DELETE_CLEARED,       /**< the resource has vanished, see
                              * kin_informer_options.clear_when_absent */
-  KIN_DELETE_RESHARDED      /**< the object may well exist, but belongs to
+  KIN_DELETE_RESHARDED,     /**< the object may well exist, but belongs to
                              * another shard: see kin_informer_set_shard */
+  KIN_DELETE_PROGRAM        /**< the program took it out of the informer's
+                             * store */
 } kin_delete_reason;
 
 /** Returns "watch", "relist", "recreated", "scope_removed", "filtered",
- * "cleared", "resharded" or "". Static. */
+ * "cleared", "resharded", "program" or "". Static. */
 KIN_EXTERN const char *kin_delete_reason_name(kin_delete_reason reason);
 
 /** One change, valid during the callback. */

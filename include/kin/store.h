@@ -25,13 +25,22 @@ extern "C" {
  * belongs to the loop's thread and does not lock.
  *
  * Writing to an informer's own store is allowed: the next event of that key
- * overwrites the change, and handlers are not called. The only good reason is
- * to show the program's own write early: the event of that write, with the same
- * uid and version, is no change then, and no handler hears of it. So what the
- * program puts is to be what the server answered: other content under that uid
- * and version stays until the object changes. An object that is removed and put
- * in again while a list is being applied counts as missing in that list, and is
- * removed.
+ * overwrites the change. The only good reason is to show the program's own write
+ * early. What is put is to be what the server answered: other content under that
+ * uid and version stays until the object changes. An object that is removed and
+ * put in again while a list is being applied counts as missing in that list, and
+ * is removed.
+ *
+ * Listeners, and all that is built on them, are told of such a write as of any
+ * change: add, update, or delete with the reason KIN_DELETE_PROGRAM. No handler
+ * is called before the write returns. The event of the same write, with the same
+ * uid and version, is no change then, and no handler hears of it. An older event
+ * that arrives in between is an update back to that state. An object that is
+ * put with the uid and version that are stored is no update; but it is an add or
+ * a delete for a listener whose filter answers otherwise than before. So a
+ * handler may put what it was given with other content, but a handler that puts
+ * another version each time calls itself again and again. Each listener is
+ * told within the write, which so costs more the more listeners there are.
  *
  * An object that the program puts before a list or an event tells of the object
  * belongs to the informer's namespace that the object is in, or to another one
@@ -74,7 +83,8 @@ KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /** Removes the object with that key. The store's version stays.
  * Errors: KIN_ENOENT (nothing has changed), KIN_EALREADY (called by an index
- * callback). */
+ * callback), KIN_ENOMEM (an informer's store only: no room to tell listeners;
+ * nothing has changed). */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
 
 /** Removes the object with the key of `object`, if there is one. The store's
@@ -112,7 +122,7 @@ typedef struct kin_store_op {
 } kin_store_op;
 
 /** Carries out the operations in order, with no callback in between but index
- * functions. An operation that fails is skipped, and its `error` says why; all
+ * functions and, for an informer's store, filters. An operation that fails is skipped, and its `error` says why; all
  * others, whose `error` is 0, are applied. The store's version becomes that of
  * the last applied operation's object, if that operation has an object. Objects
  * are stored as they are: the transform is not called. Deleting an absent key

@@ -228,6 +228,7 @@ static bool is_concerned(const kin_listener *listener,
   case KIN__AUDIENCE_RELIST_UPDATES:
     return listener->is_relist_updates;
   case KIN__AUDIENCE_FILTERS:
+  case KIN__AUDIENCE_FILTERS_AND_WATCHES:
     return listener->filter != NULL;
   default:
     return true;
@@ -244,7 +245,7 @@ static inline void tell(kin_listener *listener,
   if (listener->filter != NULL) {
     if (!kin__filter_apply(listener->filter, listener->data, notification,
                            &seen) ||
-        (audience == KIN__AUDIENCE_FILTERS && seen.type == KIN_EVENT_UPDATE)) {
+        (audience >= KIN__AUDIENCE_FILTERS && seen.type == KIN_EVENT_UPDATE)) {
       return;
     }
     sent = &seen;

@@ -23,8 +23,9 @@
 typedef enum kin__audience {
   KIN__AUDIENCE_ALL,
   KIN__AUDIENCE_RELIST_UPDATES, /* only those that asked for relist_updates */
-  KIN__AUDIENCE_FILTERS /* only those whose filter makes an add or a delete of
-                         * it */
+  KIN__AUDIENCE_FILTERS, /* only those whose filter makes an add or a delete of
+                          * it; change watches hear nothing */
+  KIN__AUDIENCE_FILTERS_AND_WATCHES /* the same, and change watches */
 } kin__audience;
 
 /* The notifications of one object's change, or of a marker, for each

@@ -229,7 +229,7 @@ static void call(kin_listener *listener,
     listener->has_synced = true;
   }
   listener->shown += notification->type == KIN_EVENT_ADD;
-  /* An object that the program has put into the store had no add. */
+  /* A listener without on_add is shown no adds. */
   listener->shown -= notification->type == KIN_EVENT_DELETE &&
                      !notification->is_gone && listener->shown > 0;
   kin_event_cb cb = *callback_of(listener, notification->type);

@@ -24,6 +24,8 @@ const char *kin_delete_reason_name(kin_delete_reason reason) {
     return "cleared";
   case KIN_DELETE_RESHARDED:
     return "resharded";
+  case KIN_DELETE_PROGRAM:
+    return "program";
   }
   return "";
 }

@@ -106,38 +106,45 @@ static int apply_unchanged(const change *c, uint32_t slot) {
   return 0;
 }
 
-/* Counts an update that must not be told. */
-static bool skip_unchanged(const change *c, const kin_object *old) {
-  bool is_skipped = c->informer->settings.options.skip_unchanged &&
-                    !c->informer->max_bytes.is_keys_only &&
-                    kin__object_has_same_content(old, c->delta->object);
-  c->scope->feed.counters.unchanged += is_skipped;
-  return is_skipped;
+/* Whether an update must not be told. */
+static bool is_skipped(const kin_informer *informer, const kin_object *old,
+                       const kin_object *object) {
+  return informer->settings.options.skip_unchanged &&
+         !informer->max_bytes.is_keys_only &&
+         kin__object_has_same_content(old, object);
 }
 
 /* `old` is the previously cached object, or NULL. */
-static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
-  const kin__delta *delta = c->delta;
+static inline kin__change upsert_of(uint32_t slot, kin_object *old,
+                                    kin_object *object) {
   kin__change told = {.slot = slot};
-  kin__notification put = {.type = KIN_EVENT_ADD, .object = delta->object};
-  if (old == NULL) {
-    put.is_initial = delta->is_initial;
-  } else if (is_recreated(old, delta->object)) {
+  kin__notification put = {.type = KIN_EVENT_ADD, .object = object};
+  if (old != NULL && is_recreated(old, object)) {
     told.notifications[told.count++] =
         (kin__notification){.type = KIN_EVENT_DELETE,
                             .reason = KIN_DELETE_RECREATED,
                             .object = old};
-  } else {
+  } else if (old != NULL) {
     put.type = KIN_EVENT_UPDATE;
     put.old_object = old;
-    if (skip_unchanged(c, old)) {
-      told.audience = KIN__AUDIENCE_RELIST_UPDATES;
-      if (delta->type != KIN_DELTA_REPLACED) {
-        return;
-      }
-    }
   }
   told.notifications[told.count++] = put;
+  return told;
+}
+
+static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
+  const kin__delta *delta = c->delta;
+  kin__change told = upsert_of(slot, old, delta->object);
+  if (old == NULL) {
+    told.notifications[0].is_initial = delta->is_initial;
+  } else if (told.notifications[0].type == KIN_EVENT_UPDATE &&
+             is_skipped(c->informer, old, delta->object)) {
+    c->scope->feed.counters.unchanged++;
+    told.audience = KIN__AUDIENCE_RELIST_UPDATES;
+    if (delta->type != KIN_DELTA_REPLACED) {
+      return;
+    }
+  }
   kin__dispatcher_send(&c->informer->dispatcher, &told);
 }
 
@@ -179,6 +186,44 @@ static int apply_refused(const change *c, uint32_t slot) {
   mark(c, slot);
   return 0;
 }
+
+/* --- Writes of the program ------------------------------------------------ */
+
+int kin__own_write_reserve(void *ctx) {
+  kin_informer *informer = ctx;
+  int err = KIN__MORE;
+  while (err == KIN__MORE) {
+    err = kin__dispatcher_reserve(&informer->dispatcher);
+  }
+  return err;
+}
+
+/* Who puts other content under the same uid and version is not told of an
+ * update: a handler may do so with each object that it is given. But filters
+ * and lingering indices read the content. */
+void kin__own_write_tell(void *ctx, uint32_t slot, kin_object *before,
+                         kin_object *after) {
+  kin_informer *informer = ctx;
+  if (before == after) {
+    return;
+  }
+  kin__change told = {.slot = slot,
+                      .count = 1,
+                      .notifications = {{.type = KIN_EVENT_DELETE,
+                                         .reason = KIN_DELETE_PROGRAM,
+                                         .object = before}}};
+  if (after != NULL) {
+    told = upsert_of(slot, before, after);
+  }
+  if (told.notifications[0].type == KIN_EVENT_UPDATE &&
+      (kin__object_is_same_state(before, after) ||
+       is_skipped(informer, before, after))) {
+    told.audience = KIN__AUDIENCE_FILTERS_AND_WATCHES;
+  }
+  kin__dispatcher_send(&informer->dispatcher, &told);
+}
+
+/* --- Deltas --------------------------------------------------------------- */
 
 /* Listeners hear only the deletes of a removed scope. */
 static bool is_void(const change *c) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/sched.h"
+#include "object/object.h"
 
 /* Queue -> store -> listeners (PD-01, PD-02). The store alone decides whether a
  * change is an add or an update. */
@@ -16,5 +17,11 @@
 
 /* The process task: pops a bounded number of keys. */
 bool kin__handle_deltas_step(kin__task *task);
+
+/* What the program writes into the store is a change like any other. See
+ * kin__store_owner; `ctx` is the informer. */
+int kin__own_write_reserve(void *ctx);
+void kin__own_write_tell(void *ctx, uint32_t slot, kin_object *before,
+                         kin_object *after);
 
 #endif /* KIN_INFORMER_HANDLE_DELTAS_H */

@@ -63,7 +63,9 @@ static const kin__log *log_of(void *ctx) {
 }
 
 static const kin__store_owner store_owner = {.index_added = on_index_added,
-                                             .log = log_of};
+                                             .log = log_of,
+                                             .reserve = kin__own_write_reserve,
+                                             .wrote = kin__own_write_tell};
 
 static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
   return kin__store_find(ctx, key, hash) != KIN__NO_SLOT;

@@ -315,6 +315,22 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
   return kin__transform_run(store->transform, object, 0, out);
 }
 
+static int reserve_telling(const kin_store *store) {
+  const kin__store_owner *owner = store->owner;
+  return owner != NULL && owner->reserve != NULL
+             ? owner->reserve(store->owner_ctx)
+             : 0;
+}
+
+static void tell_owner(const kin_store *store, uint32_t slot,
+                       kin_object *before) {
+  const kin__store_owner *owner = store->owner;
+  if (owner != NULL && owner->wrote != NULL) {
+    owner->wrote(store->owner_ctx, slot, before,
+                 kin__store_at(store, slot)->object);
+  }
+}
+
 int kin__store_put(kin_store *store, const kin_object *object,
                    kin_object **old) {
   *old = NULL;
@@ -329,7 +345,14 @@ int kin__store_put(kin_store *store, const kin_object *object,
   store->has_own_puts = true;
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
-  return kin__store_upsert(store, object, hash, &slot, old);
+  err = reserve_telling(store);
+  if (err == 0) {
+    err = kin__store_upsert(store, object, hash, &slot, old);
+  }
+  if (err == 0) {
+    tell_owner(store, slot, *old);
+  }
+  return err;
 }
 
 static int put_versioned(kin_store *store, const kin_object *object,
@@ -384,7 +407,13 @@ int kin_store_delete(kin_store *store, kin_str key) {
   if (slot == KIN__NO_SLOT) {
     return KIN_ENOENT;
   }
-  kin__object_unref(kin__store_remove(store, slot));
+  int err = reserve_telling(store);
+  if (err != 0) {
+    return err;
+  }
+  kin_object *old = kin__store_remove(store, slot);
+  tell_owner(store, slot, old);
+  kin__object_unref(old);
   return 0;
 }
 
@@ -396,9 +425,9 @@ int kin_store_delete_object(kin_store *store, const kin_object *object) {
   int err = kin__store_begin_write(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
-    kin_store_delete(store, kin_object_key(object)); /* the key may be absent */
+    err = kin_store_delete(store, kin_object_key(object));
   }
-  return err;
+  return err != KIN_ENOENT ? err : 0; /* the key may be absent */
 }
 
 const kin_object *kin_store_get(const kin_store *store, kin_str key) {

@@ -54,6 +54,12 @@ typedef struct kin__store_owner {
   /* Called when a new index must be built. */
   void (*index_added)(void *ctx);
   const kin__log *(*log)(void *ctx);
+  /* Both NULL, or called around each write of the program. `reserve` may fail:
+   * then nothing is written. `before` and `after` are the slot's objects; NULL:
+   * none. */
+  int (*reserve)(void *ctx);
+  void (*wrote)(void *ctx, uint32_t slot, kin_object *before,
+                kin_object *after);
 } kin__store_owner;
 
 struct kin_store {

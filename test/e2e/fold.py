@@ -23,7 +23,7 @@ import json
 CLASSES = {"dns", "connect", "tls", "auth", "forbidden", "absent", "throttled",
            "server", "protocol", "decode", "memory"}
 DELETE_REASONS = {"watch", "relist", "recreated", "scope_removed", "filtered",
-                  "cleared", "resharded"}
+                  "cleared", "resharded", "program"}
 HEAD = ["event", "initial", "key", "uid", "resourceVersion"]
 TAIL = ["oldResourceVersion", "resync", "reason", "object"]
 

@@ -90,6 +90,18 @@ static void delete_it(world *w, const char *name) {
   filter_rig_run(&w->rig);
 }
 
+/* The program's own write. */
+static void put_own(world *w, const char *name, const char *ips) {
+  kin_object *object =
+      object_format(NULL,
+                    "{'metadata':{'name':'%s','namespace':'d','uid':'u',"
+                    "'resourceVersion':'0'},'status':{'podIPs':[%s]}}",
+                    name, ips);
+  assert_int_equal(kin_store_put(kin_informer_store(w->rig.informer), object),
+                   0);
+  kin_object_unref(object);
+}
+
 /* "a b-100": b is gone since 100 ms. */
 static void expect(world *w, const char *ip, const char *found) {
   char text[512] = "";
@@ -128,6 +140,7 @@ static void expect_owner(world *w, const char *ip, uint64_t age_ms,
 
 #define IP1 "{'ip':'10.0.0.1'}"
 #define IP2 "{'ip':'10.0.0.2'}"
+#define IP3 "{'ip':'10.0.0.3'}"
 
 static void test_deleted_lingers(void **state) {
   (void)state;
@@ -147,6 +160,24 @@ static void test_deleted_lingers(void **state) {
   assert_int_equal(kin_lingering_index_count(w.index), 0);
   assert_true(kin__timers_next_ms(&w.rig.vh.script.timers) == UINT64_MAX ||
               kin_fake_source_open_watches(w.rig.source) > 0);
+  close_world(&w);
+}
+
+/* What the program itself writes into the store leaves no gap either. */
+static void test_own_writes(void **state) {
+  (void)state;
+  world w;
+  open_world(&w, 0);
+  put(&w, "a", IP1);
+  put_own(&w, "a", IP2);
+  expect(&w, "10.0.0.1", "a-0");
+  put_own(&w, "a", IP3); /* other content under the same version */
+  expect(&w, "10.0.0.2", "a-0");
+  put(&w, "a", IP3);
+  expect(&w, "10.0.0.3", "a");
+  kin_store *store = kin_informer_store(w.rig.informer);
+  assert_int_equal(kin_store_delete(store, KIN__LIT("d/a")), 0);
+  expect(&w, "10.0.0.3", "a-0");
   close_world(&w);
 }
 
@@ -427,6 +458,7 @@ static void test_sweep_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_deleted_lingers),
+      cmocka_unit_test(test_own_writes),
       cmocka_unit_test(test_reuse),
       cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_lost_value_lingers),

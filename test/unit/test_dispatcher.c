@@ -482,10 +482,10 @@ static void test_long_queue_is_dropped_in_steps(void **state) {
 
 static void test_delete_reason_names(void **state) {
   (void)state;
-  static const char *const names[] = {"",          "watch",         "relist",
-                                      "recreated", "scope_removed", "filtered",
-                                      "cleared",   "resharded",     ""};
-  for (int i = 0; i < 8; i++) {
+  static const char *const names[] = {
+      "",         "watch",   "relist",    "recreated", "scope_removed",
+      "filtered", "cleared", "resharded", "program",   ""};
+  for (int i = 0; i < 10; i++) {
     assert_string_equal(kin_delete_reason_name((kin_delete_reason)i), names[i]);
   }
 }
