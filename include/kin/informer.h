@@ -151,9 +151,9 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
  * A single object that cannot be stored as it is does not stop the rest of its
  * list or watch. Nothing is requested again: retry_in_ms is 0, and of the
  * answers only KIN_STOP counts. Such an object is reported with
- * KIN_CLASS_DECODE and its key, once for each uid and resourceVersion. At most
- * one event a second and scope comes; it is about the first object and says how
- * many more there were:
+ * KIN_CLASS_DECODE and its key, once for each uid and resourceVersion; if a
+ * scope has over 1,000 or so, again with later lists. At most one event a second
+ * and scope comes, about the first object and with the number of the others:
  *
  *   KIN_ETOOBIG      over max_object_bytes: see there
  *   KIN_EDEPTH       nested over 10,000 levels deep: as if over
@@ -267,13 +267,13 @@ typedef struct kin_informer_options {
    * An object on which the transform fails stops nothing else. The state before
    * stays in the store if it is of the same object (uid); otherwise the store
    * has none. A deletion then comes with the cached state. The failure is
-   * reported once for each state, through on_error with KIN_CLASS_DECODE,
-   * retry_in_ms 0 and the key in the message. Of several failures at once, the
-   * event has the first key and the number of the others; the log names each.
-   * If the first one's namespace is removed at once, only the log has them.
-   * Nothing is requested again: of the answers only KIN_STOP counts, and the
-   * object is tried again when it changes. Only KIN_ENOMEM fails the request,
-   * which is repeated. */
+   * reported once for each state (of over 1,000 or so, again with later lists),
+   * through on_error with KIN_CLASS_DECODE, retry_in_ms 0, key in the message.
+   * Of several failures at once, the event has the first key and the number of
+   * the others; the log names each. If the first one's namespace is removed at
+   * once, only the log has them. Nothing is requested again: of the answers
+   * only KIN_STOP counts, and the object is tried again when it changes. Only
+   * KIN_ENOMEM fails the request, which is repeated. */
   kin_transform_cb transform;
   void *transform_data; /**< passed to transform */
 

@@ -16,13 +16,30 @@ static uint64_t fingerprint(const kin__hash_seed *seed,
   return print != 0 ? print : 1;
 }
 
+/* A print has PLACES places, so that states in the hundreds do not displace each
+ * other. */
+#define PLACES 16u
+
+/* The place of the print, or the first free one, or else the one to displace. A
+ * place is never freed again. */
+static uint64_t *place_of(const kin__told_states *states, uint64_t print) {
+  uint64_t *first =
+      states->prints + print % (KIN__TOLD_STATES / PLACES) * PLACES;
+  for (unsigned i = 0; i < PLACES; i++) {
+    if (first[i] == print || first[i] == 0) {
+      return &first[i];
+    }
+  }
+  return &first[(print >> 32) % PLACES];
+}
+
 bool kin__told_states_has(const kin__told_states *states,
                           const kin__object_parts *state) {
   if (states->prints == NULL) {
     return false;
   }
   uint64_t print = fingerprint(&states->seed, state);
-  return print != 0 && states->prints[print % KIN__TOLD_STATES] == print;
+  return print != 0 && *place_of(states, print) == print;
 }
 
 void kin__told_states_add(kin__told_states *states, const kin__env *env,
@@ -34,7 +51,7 @@ void kin__told_states_add(kin__told_states *states, const kin__env *env,
   }
   uint64_t print = fingerprint(&states->seed, state);
   if (states->prints != NULL && print != 0) {
-    states->prints[print % KIN__TOLD_STATES] = print;
+    *place_of(states, print) = print;
   }
 }
 

@@ -17,8 +17,8 @@
 
 typedef struct kin__told_states {
   kin__hash_seed seed;
-  uint64_t *prints; /* Fingerprints, placed by value modulo the table's size; 0:
-                     * none. NULL before the first. */
+  uint64_t *prints; /* Fingerprints, each in one of a few places; 0: none. NULL
+                     * before the first. */
 } kin__told_states;
 
 bool kin__told_states_has(const kin__told_states *states,

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "object/object.h"
+#include "support/hand_source.h"
 #include "support/informer_world.h"
 #include "support/objects.h"
 
@@ -503,6 +504,42 @@ static void test_transform_of_a_source(void **state) {
   iw_finish(&t.w);
 }
 
+static int refuse(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)in;
+  (void)out;
+  ((tw_world *)data)->run_count++;
+  return KIN_ETYPE;
+}
+
+/* A transform that refuses hundreds of objects runs once for each, however often
+ * they are listed. */
+static void test_transform_refuses_many(void **state) {
+  (void)state;
+  enum { MANY = 1000, LISTS = 4 };
+  tw_world t;
+  kin_informer_options options = tw_init(&t);
+  hand_source source;
+  hand_source_init(&source, &t.w.script);
+  options.source = &source.lister_watcher;
+  options.transform = refuse;
+  assert_int_equal(iw_open(&t.w, &options), 0);
+  script_run(&t.w.script);
+  for (int list = 0; list < LISTS; list++) {
+    for (int i = 0; i < MANY; i++) {
+      char text[32];
+      snprintf(text, sizeof text, "p%d@%d", i, i + 1);
+      hand_source_item(&source, text);
+    }
+    hand_source_list_end(&source, "1000", NULL);
+    assert_int_equal(t.run_count, MANY);
+    assert_int_equal(iw_status(&t.w, "").transform_failures, MANY);
+    assert_int_equal(kin_feed_open(source.feed), 0);
+    hand_source_fail(&source, 410, "Expired", true);
+    script_advance(&t.w.script, 60000);
+  }
+  iw_finish(&t.w);
+}
+
 /* Lists that come as watches: what is gathered is transformed, and was once. */
 static void test_transform_of_streams(void **state) {
   (void)state;
@@ -618,6 +655,7 @@ int main(void) {
       cmocka_unit_test(test_transform_without_memory),
       cmocka_unit_test(test_transform_failure_can_stop),
       cmocka_unit_test(test_transform_of_a_source),
+      cmocka_unit_test(test_transform_refuses_many),
       cmocka_unit_test(test_transform_of_streams),
       cmocka_unit_test(test_transform_sweep_allocations),
       cmocka_unit_test(test_refused_until_cleared),
