@@ -33,7 +33,8 @@ extern "C" {
  * is dropped is counted.
  *
  * A try without an answer, or with 429 or 5xx, is repeated up to 11 times, 10 s
- * to 12.5 s apart. */
+ * to 12.5 s apart. A server that asks for a longer wait (Retry-After) gets it,
+ * up to an hour. */
 typedef struct kin_event_recorder kin_event_recorder;
 
 /** Called for each request that fails; an event callback. `retry_in_ms` is 0

@@ -457,8 +457,20 @@ static void give_up(kin__correlator *correlator, entry *e) {
   settle(correlator, e);
 }
 
+static uint64_t wait_ms(kin__correlator *correlator, int64_t retry_after_s) {
+  uint64_t own_ms =
+      KIN__EVENT_RETRY_MS +
+      kin__random_below(correlator->random, KIN__EVENT_RETRY_MS / 4);
+  int64_t asked_s = retry_after_s < KIN__EVENT_MAX_WAIT_S
+                        ? retry_after_s
+                        : KIN__EVENT_MAX_WAIT_S;
+  return asked_s > 0 && (uint64_t)asked_s * 1000 > own_ms
+             ? (uint64_t)asked_s * 1000
+             : own_ms;
+}
+
 static void wait_for_next(kin__correlator *correlator, entry *e,
-                          uint64_t now_ms) {
+                          int64_t retry_after_s) {
   correlator->last_wait_ms = 0;
   if (++e->tries >= KIN__EVENT_MAX_TRIES || correlator->is_ending) {
     give_up(correlator, e);
@@ -466,11 +478,9 @@ static void wait_for_next(kin__correlator *correlator, entry *e,
   }
   correlator->retries++;
   set_state(correlator, e, KIN__EVENT_WAITING);
-  correlator->last_wait_ms =
-      KIN__EVENT_RETRY_MS +
-      kin__random_below(correlator->random, KIN__EVENT_RETRY_MS / 4);
+  correlator->last_wait_ms = wait_ms(correlator, retry_after_s);
   kin__timer_start(&correlator->timers, &e->timer,
-                   now_ms + correlator->last_wait_ms);
+                   correlator->now_ms + correlator->last_wait_ms);
 }
 
 static void written(kin__correlator *correlator, entry *e) {
@@ -496,7 +506,8 @@ static void exists(kin__correlator *correlator, entry *e) {
 }
 
 void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
-                            kin__event_outcome outcome, uint64_t now_ms) {
+                            kin__event_outcome outcome, int64_t retry_after_s,
+                            uint64_t now_ms) {
   correlator->now_ms = now_ms;
   switch (outcome) {
   case KIN__EVENT_WRITTEN:
@@ -515,7 +526,7 @@ void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
     settle(correlator, e);
     break;
   case KIN__EVENT_FAILED:
-    wait_for_next(correlator, e, now_ms);
+    wait_for_next(correlator, e, retry_after_s);
     break;
   }
 }

@@ -32,6 +32,7 @@
 #define KIN__EVENT_REFRESH_MS 1800000u  /* refreshTime */
 #define KIN__EVENT_RETRY_MS 10000u      /* defaultSleepDuration */
 #define KIN__EVENT_MAX_TRIES 12u        /* maxTriesPerEvent */
+#define KIN__EVENT_MAX_WAIT_S 3600      /* that a server may ask for */
 #define KIN__EVENT_MAX_NOTE_BYTES 1024u /* the API's limit */
 #define KIN__EVENT_MAX_SOURCES 4096u    /* of the spam filter */
 
@@ -144,10 +145,11 @@ int kin__correlator_record(kin__correlator *correlator,
 
 /* The next entry to send; NULL: none. It stays until it is answered. */
 kin__event_entry *kin__correlator_next(kin__correlator *correlator);
-/* The entry may be gone afterwards. */
+/* A failed request waits for at least `retry_after_s`; less than 1: the server
+ * did not say. The entry may be gone afterwards. */
 void kin__correlator_answer(kin__correlator *correlator,
                             kin__event_entry *entry, kin__event_outcome outcome,
-                            uint64_t now_ms);
+                            int64_t retry_after_s, uint64_t now_ms);
 
 /* Queues what has become due, at most `limit` entries. Returns whether more are
  * due. */

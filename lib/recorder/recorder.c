@@ -130,7 +130,7 @@ static void on_response(const kin_response *response, void *data) {
   s->request = NULL;
   s->entry = NULL;
   kin__correlator_answer(&recorder->correlator, entry, outcome,
-                         now_ms(recorder));
+                         response->retry_after_s, now_ms(recorder));
   wake(recorder);
   bool is_failure =
       outcome == KIN__EVENT_REJECTED || outcome == KIN__EVENT_FAILED;
@@ -171,6 +171,7 @@ static int start_request(kin_event_recorder *recorder, slot *s) {
   spec.body = recorder->body.data;
   spec.body_length = recorder->body.length;
   spec.timeout_ms = REQUEST_TIMEOUT_MS;
+  spec.no_retries = true; /* the correlator counts the tries */
   return kin__request_start(&s->request, recorder->member.host, &spec,
                             on_response, s);
 }
@@ -197,7 +198,7 @@ static void send_entry(kin_event_recorder *recorder, slot *s,
   s->entry = NULL;
   kin__correlator_answer(&recorder->correlator, entry,
                          is_memory ? KIN__EVENT_FAILED : KIN__EVENT_REJECTED,
-                         now_ms(recorder));
+                         -1, now_ms(recorder));
   if (err != KIN_ECLOSED) {
     kin_error_event event = {.code = err,
                              .error_class = is_memory ? KIN_CLASS_MEMORY

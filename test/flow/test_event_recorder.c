@@ -285,6 +285,49 @@ static void test_failures(void **state) {
   finish(&w);
 }
 
+/* The recorder decides when a request is sent again, also if the server says
+ * when: each try is told and counted. */
+static void test_put_off(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    int64_t retry_after_s;
+    uint64_t least_ms;
+    uint64_t most_ms;
+  } cases[] = {{429, 1, 10000, 12500},
+               {503, 60, 60000, 60000},
+               {429, 7200, 3600000, 3600000}};
+  world w;
+  begin(&w, 0);
+  open_recorder(&w);
+  assert_int_equal(record(&w, "A", ""), 0);
+  for (int i = 0; i < 3; i++) {
+    const kin__response_head head = {.status = cases[i].status,
+                                     .retry_after_s = cases[i].retry_after_s,
+                                     .is_identity = true,
+                                     .content_type = KIN__LIT(""),
+                                     .encoding = KIN__LIT(""),
+                                     .etag = KIN__LIT("")};
+    script_request *request = open_request(&w);
+    assert_non_null(request);
+    if (script_request_give_head(request, &head)) {
+      script_request_end(request);
+    }
+    script_run(&w.vh.script);
+    assert_int_equal(w.errors, i + 1);
+    assert_int_equal(w.status, cases[i].status);
+    assert_in_range(w.retry_in_ms, cases[i].least_ms, cases[i].most_ms);
+    script_advance(&w.vh.script, w.retry_in_ms - 1);
+    assert_null(open_request(&w));
+    script_advance(&w.vh.script, 1);
+  }
+  answer(&w, 201, "");
+  kin_event_recorder_metrics metrics = KIN_EVENT_RECORDER_METRICS_INIT;
+  assert_int_equal(kin_event_recorder_get_metrics(w.recorder, &metrics), 0);
+  assert_int_equal(metrics.retries, 3);
+  finish(&w);
+}
+
 /* A refusal is final. */
 static void test_refusals(void **state) {
   (void)state;
@@ -808,6 +851,7 @@ int main(void) {
       cmocka_unit_test(test_series_end),
       cmocka_unit_test(test_many_events),
       cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_put_off),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_no_answer),
       cmocka_unit_test(test_recorder_options),

@@ -84,7 +84,7 @@ static kin__event_entry *expect(rig *r, const char *what) {
 }
 
 static void answer(rig *r, kin__event_entry *entry, kin__event_outcome how) {
-  kin__correlator_answer(&r->correlator, entry, how, r->now_ms);
+  kin__correlator_answer(&r->correlator, entry, how, -1, r->now_ms);
 }
 
 /* --- Series --------------------------------------------------------------- */
