@@ -327,7 +327,8 @@ static void repeat(kin__correlator *correlator, entry *e,
     return;
   }
   kin__keyed_lru_touch(&correlator->entries, &e->node);
-  if (e->count == 2 && !is_full(correlator)) {
+  bool is_series_now = e->sent_count == 1;
+  if (is_series_now && !is_full(correlator)) {
     enqueue(correlator, e);
   }
 }

@@ -453,6 +453,24 @@ static void test_full_queue_of_another(void **state) {
   end(&r);
 }
 
+/* The queue is full at the second occurrence: the next one makes the series. */
+static void test_series_after_a_full_queue(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 1, 25));
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(&r, "Other", ""), 0);
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  expect(&r, "");
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "patch 3"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(&r, "A", ""), 0);
+  expect(&r, "");
+  end(&r);
+}
+
 /* The oldest event that rests makes room. */
 static void test_full_memory(void **state) {
   (void)state;
@@ -644,6 +662,7 @@ int main(void) {
       cmocka_unit_test(test_spam_filter_without_memory),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_full_queue_of_another),
+      cmocka_unit_test(test_series_after_a_full_queue),
       cmocka_unit_test(test_full_memory),
       cmocka_unit_test(test_many_sources),
       cmocka_unit_test(test_source_of_spam_stays),
