@@ -73,9 +73,10 @@ typedef void (*kin_leader_stopped_cb)(kin_leader_elector *elector,
 typedef void (*kin_leader_changed_cb)(kin_leader_elector *elector,
                                       kin_str identity, void *data);
 
-/** Called for each request of the elector that fails; an event callback. A
- * conflict with another writer is no failure. Of the answers only KIN_STOP
- * counts: it ends the run as kin_leader_elector_stop does. */
+/** Called for each request of the elector that fails, also if the same request
+ * is sent again (see retry_period_ms); an event callback. A conflict with another
+ * writer is no failure. Of the answers only KIN_STOP counts: it ends the run as
+ * kin_leader_elector_stop does. */
 typedef void (*kin_leader_error_cb)(kin_error_event *event, void *data);
 
 /** An event callback; the elector is gone. */
@@ -116,13 +117,17 @@ typedef struct kin_leader_elector_options {
    * qps_milli and burst. */
   uint32_t renew_deadline_ms;
   /** The time between two tries. A candidate adds up to 1.2 times of it at
-   * random. 0: 2 s. 1.2 times of it must be less than renew_deadline_ms. */
+   * random. 0: 2 s. 1.2 times of it must be less than renew_deadline_ms.
+   *
+   * A request is sent again within its try, or within the release, if the server
+   * says when (429 or 5xx with Retry-After), and a GET also 1 s after its
+   * connection broke: as kin_request does. */
   uint32_t retry_period_ms;
 
   /** Write an empty holder into the Lease at the end of a run, so that another
    * candidate need not wait for lease_duration_s. The release comes after
-   * on_stopped, and takes at most renew_deadline_ms. Only a conflict with
-   * another writer repeats it: once at once, then after 10 ms, 20 ms and so on.
+   * on_stopped, and takes at most renew_deadline_ms. A conflict with another
+   * writer repeats it: once at once, then after 10 ms, 20 ms and so on.
    * A write that was under way when the run ended may reach the server after
    * the release. The lease then stays held, and the others wait for
    * lease_duration_s. A client that closes sends nothing: close the elector
@@ -226,7 +231,8 @@ typedef struct kin_leader_elector_metrics {
   uint64_t slow_paths; /**< renewals that read the Lease first
                         * (leader_election_slowpath_total) */
   uint64_t conflicts;  /**< writes that met another writer */
-  uint64_t failures;   /**< requests that failed otherwise */
+  uint64_t failures;   /**< requests that failed otherwise, each time that they
+                        * were sent */
   uint64_t observed_age_ms; /**< since the last change of the Lease was seen */
 } kin_leader_elector_metrics;
 /** Sets the size, and each member to its default. */

@@ -69,10 +69,6 @@ static void wake(kin_leader_elector *elector) {
   }
 }
 
-static kin_str identity_of(const kin_leader_elector *elector) {
-  return kin__cstr(elector->settings.terms.identity);
-}
-
 /* --- Answers -------------------------------------------------------------- */
 
 static kin__lease_holder holder_of(const kin_leader_elector *elector,
@@ -80,8 +76,9 @@ static kin__lease_holder holder_of(const kin_leader_elector *elector,
   if (holder.length == 0) {
     return KIN__HELD_BY_NOBODY;
   }
-  return kin__str_equal(holder, identity_of(elector)) ? KIN__HELD_BY_ME
-                                                      : KIN__HELD_BY_OTHER;
+  return kin__str_equal(holder, kin__cstr(elector->settings.terms.identity))
+             ? KIN__HELD_BY_ME
+             : KIN__HELD_BY_OTHER;
 }
 
 /* Keeps the lease of an answer. On an error the one in hand stays. */
@@ -155,24 +152,33 @@ static uint64_t retry_in_ms(const kin_leader_elector *elector) {
              : (due_ns - now) / NS_PER_MS;
 }
 
-/* `status` and the texts are those of a response, or nothing. */
+/* `status` and the texts are those of a try, or nothing. */
 static void tell_failure(kin_leader_elector *elector, kin_error_event *event) {
   const kin__env *env = elector->member.env;
   snprintf(elector->problem, sizeof elector->problem, "%s", event->message);
   event->size = sizeof *event;
   event->namespace_ = elector->settings.terms.namespace_;
   event->attempt = ++elector->failures_in_row;
-  event->retry_in_ms = retry_in_ms(elector);
   kin__log_write(env->log, KIN_LOG_WARN, "leader election: %s", event->message);
-  if (elector->options.on_error == NULL) {
-    return;
+  if (elector->options.on_error != NULL) {
+    uint64_t start_ns = kin__clock_ns(&env->clock);
+    elector->options.on_error(event, elector->options.data);
+    kin__env_add_handler_time(env, start_ns);
   }
-  uint64_t start_ns = kin__clock_ns(&env->clock);
-  elector->options.on_error(event, elector->options.data);
-  kin__env_add_handler_time(env, start_ns);
   if (event->answer == KIN_STOP) {
     (void)kin__elector_stop(&elector->machine, true);
   }
+}
+
+/* The request is sent again by itself, after event->retry_in_ms. */
+static void on_repeat(kin_error_event *event, void *data) {
+  kin_leader_elector *elector = data;
+  if (kin__elector_wants_answer(&elector->machine)) {
+    elector->machine.failures++;
+    tell_failure(elector, event);
+    wake(elector);
+  }
+  event->answer = KIN_RETRY; /* the machine cancels what it does not want */
 }
 
 static void on_response(const kin_response *response, void *data) {
@@ -197,7 +203,8 @@ static void on_response(const kin_response *response, void *data) {
                                           : KIN_CLASS_DECODE,
       .status = response->status,
       .reason = response->reason_text,
-      .message = is_own ? kin_strerror(code) : response->message};
+      .message = is_own ? kin_strerror(code) : response->message,
+      .retry_in_ms = retry_in_ms(elector)};
   if (event.error_class == KIN_CLASS_NONE) {
     return; /* the client was closed */
   }
@@ -216,6 +223,7 @@ static int compose(kin_leader_elector *elector, kin_request_spec *spec) {
   spec->name = elector->settings.terms.name;
   spec->timeout_ms = elector->settings.request_timeout_ms;
   spec->max_response_bytes = MAX_LEASE_BYTES;
+  spec->on_error = on_repeat;
   if (request == KIN__ELECTOR_GET) {
     return 0;
   }
@@ -250,7 +258,8 @@ static void send_request(kin_leader_elector *elector) {
                                                 ? KIN_CLASS_MEMORY
                                                 : KIN_CLASS_PROTOCOL,
                              .reason = "",
-                             .message = kin_strerror(err)};
+                             .message = kin_strerror(err),
+                             .retry_in_ms = retry_in_ms(elector)};
     tell_failure(elector, &event);
   }
 }

@@ -290,6 +290,44 @@ static void test_acquire_create_fails(void **state) {
   assert_non_null(strstr(w->candidates[0].message, "GET /apis/coordination"));
 }
 
+/* A request that the server puts off is sent again within the try. Each failure
+ * is told and counted. */
+static void test_acquire_put_off(void **state) {
+  election_world *w = *state;
+  kin_leader_elector_metrics metrics = KIN_LEADER_ELECTOR_METRICS_INIT;
+  ew_begin(w, 0);
+  for (int i = 0; i < 3; i++) {
+    w->refuse = 503;
+    ew_pass(w, 0);
+    ew_expect(&w->candidates[0], "error(503) ");
+    assert_int_equal(w->candidates[0].attempt, i + 1);
+    assert_int_equal(w->candidates[0].retry_in_ms, 1000);
+    script_advance(&w->vh.script, 1000);
+  }
+  assert_int_equal(
+      kin_leader_elector_get_metrics(w->candidates[0].elector, &metrics), 0);
+  assert_int_equal(metrics.tries, 1);
+  assert_int_equal(metrics.failures, 3);
+  ew_pass(w, 0);
+  ew_expect(&w->candidates[0], "leader(a) started ");
+}
+
+static void stop_on_error(election_world *w, ew_candidate *candidate) {
+  (void)w;
+  candidate->answer = KIN_STOP;
+}
+
+/* A program that stops at such a failure: the request is not sent again. */
+static void test_stop_while_put_off(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  w->refuse = 503;
+  w->then = stop_on_error;
+  ew_pass(w, 5000);
+  ew_expect(&w->candidates[0], "error(503) stopped(0) ");
+  ew_expect_asked(w, "GET=503 ");
+}
+
 /* LE-02: tries are between 2 s and 4.4 s apart, at random. */
 static void test_acquire_jitter(void **state) {
   (void)state;
@@ -913,6 +951,8 @@ int main(void) {
       WORLD_TEST(test_acquire_our_own),
       WORLD_TEST(test_acquire_conflict),
       WORLD_TEST(test_acquire_create_fails),
+      WORLD_TEST(test_acquire_put_off),
+      WORLD_TEST(test_stop_while_put_off),
       cmocka_unit_test(test_acquire_jitter),
       WORLD_TEST(test_renew_fast),
       WORLD_TEST(test_renew_slow),

@@ -65,8 +65,10 @@ static void on_error(kin_error_event *event, void *data) {
   assert_int_not_equal(event->error_class, KIN_CLASS_NONE);
   candidate->code = event->code;
   candidate->attempt = event->attempt;
+  candidate->retry_in_ms = event->retry_in_ms;
   snprintf(candidate->message, sizeof candidate->message, "%s", event->message);
   tell(candidate, "error(%d) ", event->status);
+  event->answer = candidate->answer;
 }
 
 static void on_closed(void *data) {

@@ -24,7 +24,9 @@ typedef struct ew_candidate {
   int calls;
   int code; /* of the last error, or end of a run */
   char message[600];
-  uint32_t attempt; /* of the last error */
+  uint32_t attempt;     /* of the last error */
+  uint64_t retry_in_ms; /* of the last error */
+  kin_retry answer;     /* to errors; `then` may set it */
   int closed;
 } ew_candidate;
 
