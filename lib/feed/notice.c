@@ -65,7 +65,9 @@ static void tell_failure(kin_feed *feed) {
   uint64_t start_ns = kin__clock_ns(&feed->env->clock);
   feed->owner->failed(feed, &event);
   kin__env_add_handler_time(feed->env, start_ns);
-  if (!feed->is_closed && event.answer != KIN_RETRY) {
+  bool is_answered =
+      event.answer == KIN_RETRY_AFTER || event.answer == KIN_STOP;
+  if (!feed->is_closed && is_answered) {
     kin__feed_answer(feed, event.answer, event.retry_after_ms);
   }
 }

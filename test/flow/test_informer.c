@@ -372,6 +372,20 @@ static void test_answer_retry_after(void **state) {
   iw_finish(&w);
 }
 
+/* A value that kin_retry does not have is no answer: the library's wait stays. */
+static void test_unknown_answer(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  w.answer = (kin_retry)99;
+  assert_int_equal(iw_open(&w, &options), 0);
+  script_respond(&w.script, "/pods", 500, "");
+  script_advance(&w.script, 100);
+  assert_int_equal(script_open_requests(&w.script), 0);
+  iw_finish(&w);
+}
+
 static void test_misuse_is_refused(void **state) {
   (void)state;
   iw_world w;
@@ -446,6 +460,7 @@ int main(void) {
       cmocka_unit_test(test_late_listener),
       cmocka_unit_test(test_answer_stop),
       cmocka_unit_test(test_answer_retry_after),
+      cmocka_unit_test(test_unknown_answer),
       cmocka_unit_test(test_misuse_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
