@@ -472,11 +472,11 @@ KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
 
 /** Changes the shard of an informer, before its start or later: see
  * kin_informer_options.shard_count. Open requests end, and each namespace is
- * listed again. Objects of both the old and the new shard stay in the store, and
- * nothing is told of them. The others of the old shard are deleted with the
- * reason KIN_DELETE_RESHARDED when that list is applied; the others of the new
- * shard come as adds. `relisted` then says that the change is complete. Until
- * then the store keeps the old shard, which gets no changes any more.
+ * listed again. Objects of both shards stay, and nothing is told of them. The
+ * others of the old one are deleted with the reason KIN_DELETE_RESHARDED when
+ * that list is applied; those of the new one come as adds. `relisted` then says
+ * that the change is complete. Until then the store keeps the old shard and
+ * gets no changes. With the present shard only a paused informer lists.
  *
  * An informer that waits after a failure lists when its wait ends, a paused one
  * at once. A list being applied comes first. To hand objects over without a gap,

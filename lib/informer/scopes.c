@@ -281,11 +281,15 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   kin__shard *own = &informer->settings.resource.shard;
   int err = kin__settings_check_shard(&informer->settings.resource, &shard,
                                       informer->env->log);
-  if (err != 0 || kin__shard_equal(shard, *own)) {
+  if (err != 0) {
     return err;
   }
+  bool is_same = kin__shard_equal(shard, *own);
   *own = shard;
   kin__max_bytes_reopen(informer);
+  if (is_same) {
+    return 0;
+  }
   kin__scope *scope;
   KIN__FOR_EACH_SCOPE(scope, &informer->scopes) {
     if (!scope->is_removed) {

@@ -466,6 +466,29 @@ static void test_shard_is_set_while_paused(void **state) {
   }
 }
 
+/* The shard stays the same: the paused informer lists at once, and meets its bound
+ * again. An informer that is not paused makes no request. */
+static void test_same_shard_while_paused(void **state) {
+  (void)state;
+  kin_informer_options options = one_too_large(NULL);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 5000);
+  assert_int_equal(w.asked, 1);
+  assert_int_equal(kin_informer_set_shard(w.informer, 0, 1), 0);
+  mini_pass(&w.server, 1);
+  assert_int_equal(w.asked, 2);
+  assert_int_equal(iw_status(&w, "odd").memory_state, KIN_MEMORY_STATE_PAUSED);
+
+  assert_int_equal(kin_informer_set_max_bytes(w.informer, 0), 0);
+  mini_pass(&w.server, 1);
+  assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_LIVE);
+  unsigned requests = w.script.request_count;
+  assert_int_equal(kin_informer_set_shard(w.informer, 0, 1), 0);
+  mini_pass(&w.server, 5000);
+  assert_int_equal(w.script.request_count, requests);
+  iw_finish(&w);
+}
+
 /* --- Another list that was under way --------------------------------------- */
 
 enum { EVENS = 4 };
@@ -545,6 +568,7 @@ int main(void) {
       cmocka_unit_test(test_stopped_before_the_question),
       cmocka_unit_test(test_another_is_removed),
       cmocka_unit_test(test_shard_is_set_while_paused),
+      cmocka_unit_test(test_same_shard_while_paused),
       cmocka_unit_test(test_another_list_completes),
       cmocka_unit_test(test_another_list_breaks),
   };
