@@ -380,9 +380,9 @@ typedef void (*kin_client_close_cb)(void *data);
  * (each with its own close callback, if it was given one), then the client.
  * Calls cb (may be NULL) from a later loop iteration. After cb nothing of the
  * client is left. No other callback comes after this call, except close
- * callbacks and those that end each kin_request, each kin_wait, each kin_until,
- * each wait for a version (kin_version_cb) and each run of a leader elector
- * (kin_leader_stopped_cb).
+ * callbacks and those that end each kin_request, each look-up of kin_discovery
+ * (kin_discovery_cb), each kin_wait, each kin_until, each wait for a version
+ * (kin_version_cb) and each run of a leader elector (kin_leader_stopped_cb).
  *
  * Legal in every event callback. Also legal before and after the program closes
  * all handles of its loop (uv_walk and uv_close, with any callback that does

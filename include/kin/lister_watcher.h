@@ -213,7 +213,7 @@ typedef struct kin_feed_error {
    * available, but not beside another reason of API servers, such as
    * "Conflict". The reasons "Expired" and "Gone" say so with any status. */
   int status;
-  /** The least wait before the next request; 0: none. */
+  /** The least wait before the next request, an hour at most; 0: none. */
   uint32_t retry_after_s;
   const char *reason; /**< a Status reason such as "Expired" */
   const char *message;

@@ -34,7 +34,8 @@ KIN_EXTERN bool kin_object_is_terminating(const kin_object *object);
 
 /** Writes the body of a KIN_VERB_PATCH_MERGE that adds or removes a finalizer,
  * NUL-terminated, into the `size` bytes at `to`. *length gets the body's length
- * without the NUL, also with KIN_ETOOBIG; `size` must be greater.
+ * without the NUL, also with KIN_ETOOBIG; `size` must be greater. With an error
+ * the bytes at `to` are undefined.
  *
  * The body has the whole list and the object's resourceVersion. So the server
  * answers KIN_ECONFLICT if anybody has changed the object since it was read,
