@@ -198,6 +198,8 @@ KIN_EXTERN kin_store *kin_controller_store(kin_controller *controller);
 KIN_EXTERN kin_queue *kin_controller_queue(kin_controller *controller);
 
 /** Reads the state of listing and watching. `status` begins as KIN_STATUS_INIT.
+ * While the controller closes, the status may be that of one that has not begun:
+ * the counters are 0 then.
  * Errors: KIN_EINVAL (the size); nothing is written then. */
 KIN_EXTERN int kin_controller_get_status(const kin_controller *controller,
                                          kin_status *status);

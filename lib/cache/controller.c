@@ -419,6 +419,9 @@ int kin_controller_get_status(const kin_controller *c, kin_status *status) {
     return kin_reflector_get_status(c->reflector, status);
   }
   kin_status idle = KIN_STATUS_INIT;
+  idle.byte_age_ms = idle.event_age_ms = idle.bookmark_age_ms = UINT64_MAX;
+  idle.turn_wait_ms = idle.limit_wait_ms = UINT64_MAX;
+  idle.shard_count = 1;
   return kin__sized_fill(status, &idle, sizeof idle,
                          KIN__FIRST_SIZE(kin_status));
 }

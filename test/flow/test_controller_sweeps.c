@@ -323,6 +323,52 @@ static void test_controller_store_while_closing(void **state) {
   }
 }
 
+static bool has_been_idle;
+
+static void expect_no_wait(void *ctx, bool is_before) {
+  const cw_world *w = ctx;
+  kin_status status = KIN_STATUS_INIT;
+  if (is_before || w->on_closed + w->closed > 0) {
+    return;
+  }
+  assert_int_equal(kin_controller_get_status(w->controller, &status), 0);
+  assert_true(status.turn_wait_ms == UINT64_MAX);
+  assert_true(status.limit_wait_ms == UINT64_MAX);
+  assert_int_equal(status.shard_count, 1);
+  if (status.lists == 0) {
+    assert_true(status.byte_age_ms == UINT64_MAX);
+    has_been_idle = true;
+  }
+}
+
+/* The reflector is gone before a large store is. The controller waits for no
+ * turn then. */
+static void test_controller_status_while_closing(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_DELTA, 0);
+  w.log.is_terse = true;
+  assert_int_equal(cw_open(&w), 0);
+  mini_put_first(&w.vh.server, 1);
+  mini_serve(&w.vh.server);
+  for (unsigned i = 0; i < 5000; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "x/p%u", i);
+    kin_object *object = object_keyed(NULL, key, 1);
+    assert_int_equal(kin_store_put(w.store, object), 0);
+    kin_object_unref(object);
+  }
+  has_been_idle = false;
+  w.vh.script.on_step = expect_no_wait;
+  w.vh.script.on_step_ctx = &w;
+  cw_close(&w);
+  script_run(&w.vh.script);
+  w.vh.script.on_step = NULL;
+  assert_true(has_been_idle);
+  w.act_at = UINT32_MAX; /* it is closed */
+  cw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_controller_sweep_allocations),
@@ -334,6 +380,7 @@ int main(void) {
       cmocka_unit_test(test_controller_sweep_closes),
       cmocka_unit_test(test_controller_sweep_closes_between_steps),
       cmocka_unit_test(test_controller_store_while_closing),
+      cmocka_unit_test(test_controller_status_while_closing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
