@@ -288,8 +288,9 @@ int kin_feed_item(kin_feed *feed, const kin_object *object) {
   if (err != 0) {
     return err;
   }
-  if (feed->request == KIN__REQUEST_VERIFY ||
-      feed->request == KIN__REQUEST_PROOF) {
+  bool is_unused = feed->request == KIN__REQUEST_VERIFY ||
+                   feed->request == KIN__REQUEST_PROOF;
+  if (is_unused && object != NULL) {
     return 0;
   }
   return take(feed, KIN__DECODED_LISTED, object);

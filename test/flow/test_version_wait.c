@@ -128,6 +128,17 @@ static void test_a_quiet_resource(void **state) {
   assert_int_equal(source_rig_status(&v->f).relists, 0);
 }
 
+/* The items of the answer are not used, but NULL ends it as it ends a list. */
+static void test_nonsense_in_the_answer(void **state) {
+  version_rig *v = *state;
+  version_rig_wait(&v->f, &v->t, "9", 10000);
+  version_rig_pass(&v->f, 500);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_item(&v->f.source, "b@9");
+  assert_int_equal(kin_feed_item(v->f.source.feed, NULL), KIN_EINVAL);
+  assert_false(v->f.source.is_open);
+}
+
 /* Waits that end soon ask nothing, however many there are. */
 static void test_a_busy_resource_is_left_alone(void **state) {
   version_rig *v = *state;
@@ -423,6 +434,7 @@ int main(void) {
       WATCHING(test_many_at_once),
       WATCHING(test_the_queue_is_waited_for),
       WATCHING(test_a_quiet_resource),
+      WATCHING(test_nonsense_in_the_answer),
       WATCHING(test_a_busy_resource_is_left_alone),
       WATCHING(test_a_version_that_does_not_exist),
       cmocka_unit_test(test_pauses),
