@@ -76,7 +76,7 @@ typedef struct kin__compact {
 
   kin__inflated *texts; /* taken, to be looked at */
   kin__inflated *held;  /* looked at; the program has references */
-  kin__inflated *last;  /* after the close: these were still held */
+  kin__inflated *last;  /* held by the close, to be disowned */
   kin__task texts_task;
   kin__timer texts_timer;
   uint32_t texts_wait_ms;   /* of the timer, this time or next time */
@@ -517,44 +517,42 @@ void kin__compact_close(kin_informer *informer) {
   }
 }
 
-/* A text that somebody holds stays noted until kin__compact_free: before
- * kin__inflated_disown no other thread would free it. */
-static bool drop_note(kin__compact *compact, kin__inflated **list) {
+/* While texts are held, no thread frees one that is noted. */
+static bool hold_note(kin__compact *compact, kin__inflated **list) {
   kin__inflated *first = *list;
   if (first == NULL) {
     return false;
   }
   *list = first->next;
-  if (!kin__packed_drop_text(first)) {
-    kin__packed_hold(first->object);
-    first->next = compact->last;
-    compact->last = first;
-  }
+  kin__packed_hold(first->object);
+  first->next = compact->last;
+  compact->last = first;
   return true;
 }
 
-static void disown_texts(kin__compact *compact) {
-  kin__inflated_disown(compact->packing);
-  while (compact->last != NULL) {
-    kin__inflated *first = compact->last;
-    kin_object *object = first->object;
-    compact->last = first->next;
-    first->object = NULL;
-    kin__packed_let_go(object); /* with the text, if nobody else holds it */
-    kin__object_unref(object);
+static bool disown_note(kin__compact *compact) {
+  kin__inflated *first = compact->last;
+  if (first == NULL) {
+    return false;
   }
+  compact->last = first->next;
+  kin__packed_disown(first);
+  return true;
 }
 
+/* Other threads note texts until none is left to be held. This ends: a text that
+ * is held is not noted a second time. */
 bool kin__compact_free_step(kin_informer *informer) {
   kin__compact *compact = informer->compact;
   if (compact == NULL || compact->packing == NULL) {
     return false;
   }
-  if (compact->texts == NULL) {
-    compact->texts = kin__inflated_close(compact->packing);
+  if (hold_note(compact, &compact->texts) ||
+      hold_note(compact, &compact->held)) {
+    return true;
   }
-  return drop_note(compact, &compact->texts) ||
-         drop_note(compact, &compact->held) ||
+  compact->texts = kin__inflated_close(compact->packing);
+  return compact->texts != NULL || disown_note(compact) ||
          kin__compact_list_free_step(&compact->list) ||
          kin__inflated_has_callers(compact->packing);
 }
@@ -570,9 +568,6 @@ void kin__compact_free(kin_informer *informer) {
     return;
   }
   while (kin__compact_free_step(informer)) {
-  }
-  if (compact->packing != NULL) {
-    disown_texts(compact);
   }
   kin__timer_stop(informer->env->timers, &compact->texts_timer);
   drop_samples(compact);

@@ -42,7 +42,6 @@ struct kin__packing {
   kin__hash_seed seed; /* of halves and labels */
   _Atomic(kin__inflated *) late[KIN__LATE_TEXTS];
   atomic_uint late_texts;   /* that were kept so far */
-  atomic_bool is_disowned;  /* see kin__inflated_disown */
   atomic_uint callers;      /* threads that may be calling on_noted */
   uint8_t last_number;      /* of a dictionary */
   kin__fork_mark fork_mark; /* of the process that has these threads */
@@ -132,7 +131,6 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
       atomic_init(&packing->late[i], NULL);
     }
     atomic_init(&packing->late_texts, 0);
-    atomic_init(&packing->is_disowned, false);
     atomic_init(&packing->callers, 0);
     kin__fork_mark_init(&packing->fork_mark);
     packing->last_number = 0;
@@ -569,8 +567,11 @@ kin__inflated *kin__inflated_take(kin__packing *packing) {
 }
 
 kin__inflated *kin__inflated_close(kin__packing *packing) {
-  kin__inflated *noted = atomic_exchange(&packing->noted, CLOSED);
-  return noted != CLOSED ? noted : NULL;
+  kin__inflated *first = NULL;
+  bool is_closed =
+      atomic_compare_exchange_strong(&packing->noted, &first, CLOSED) ||
+      first == CLOSED;
+  return is_closed ? NULL : kin__inflated_take(packing);
 }
 
 bool kin__inflated_is_closed(const kin__packing *packing) {
@@ -580,14 +581,6 @@ bool kin__inflated_is_closed(const kin__packing *packing) {
 bool kin__inflated_has_callers(const kin__packing *packing) {
   return atomic_load(&packing->callers) > 0 &&
          !kin__fork_mark_is_child(&packing->fork_mark);
-}
-
-void kin__inflated_disown(kin__packing *packing) {
-  atomic_store(&packing->is_disowned, true);
-}
-
-bool kin__inflated_is_disowned(const kin__packing *packing) {
-  return atomic_load(&packing->is_disowned);
 }
 
 void kin__inflated_keep(kin__packing *packing, kin__inflated *inflated) {

@@ -149,17 +149,17 @@ bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated);
 bool kin__inflated_is_noted(const kin__packing *packing);
 /* All that were noted since the last call. */
 kin__inflated *kin__inflated_take(kin__packing *packing);
-/* From now on nothing is noted. Returns the earlier notes. */
+/* Closes if nothing is noted, and returns NULL. Otherwise returns the notes, as
+ * kin__inflated_take. After the close nothing is noted, and objects free their
+ * texts themselves (kin__packed_let_go). So the owner first holds the object of
+ * each note that is left (kin__packed_hold), and later disowns the note
+ * (kin__packed_disown). */
 kin__inflated *kin__inflated_close(kin__packing *packing);
 bool kin__inflated_is_closed(const kin__packing *packing);
 /* Once this is false after kin__inflated_close, nobody calls on_noted any
  * more. A forked child has none of the threads that were calling. */
 bool kin__inflated_has_callers(const kin__packing *packing);
 
-/* After kin__inflated_close, and once the owner has no note any more: objects
- * free their texts themselves (kin__packed_let_go). */
-void kin__inflated_disown(kin__packing *packing);
-bool kin__inflated_is_disowned(const kin__packing *packing);
 /* After kin__inflated_close, a text that nobody holds is no object's. It lives
  * until so many others are kept. */
 #define KIN__LATE_TEXTS 16u

@@ -483,7 +483,7 @@ void kin__packed_let_go(const kin_object *object) {
          !atomic_compare_exchange_weak(holds, &count, (uint16_t)(count - 1))) {
   }
   if (count == 1 && atomic_load(&body_of(object)->text) != NULL &&
-      kin__inflated_is_disowned(packing_of(object))) {
+      kin__inflated_is_closed(packing_of(object))) {
     free_texts(object);
   }
 }
@@ -509,4 +509,11 @@ bool kin__packed_drop_text(kin__inflated *inflated) {
   }
   kin__object_unref(object);
   return true;
+}
+
+void kin__packed_disown(kin__inflated *inflated) {
+  kin_object *object = inflated->object;
+  inflated->object = NULL;
+  kin__packed_let_go(object);
+  kin__object_unref(object);
 }

@@ -75,5 +75,9 @@ unsigned kin__object_holders(const kin_object *object);
  * program or a reader may keep the text, returns false and does nothing. On the
  * owner's thread; another thread may take a reference meanwhile. */
 bool kin__packed_drop_text(kin__inflated *inflated);
+/* After kin__inflated_close, for a note whose object the owner has held
+ * (kin__packed_hold): gives up the note and the hold. The text goes now, or with
+ * the program's last reference. */
+void kin__packed_disown(kin__inflated *inflated);
 
 #endif /* KIN_OBJECT_PACKED_H */

@@ -184,6 +184,54 @@ static void test_texts_after_the_close_are_few(void **state) {
   iw_finish(&w);
 }
 
+typedef struct holder {
+  kin_object *objects[OBJECTS];
+  size_t count;
+  size_t alone; /* objects that only the program holds */
+  size_t most;  /* of these in one step */
+} holder;
+
+static void count_alone(void *ctx, bool is_before) {
+  holder *h = ctx;
+  size_t alone = 0;
+  (void)is_before;
+  for (size_t i = 0; i < h->count; i++) {
+    alone += kin__object_holders(h->objects[i]) == 1;
+  }
+  h->most = alone - h->alone > h->most ? alone - h->alone : h->most;
+  h->alone = alone;
+}
+
+/* However many texts the program holds, a step of the close gives up few. */
+static void test_held_texts_are_given_up_in_steps(void **state) {
+  (void)state;
+  iw_world w;
+  holder h = {.count = 0};
+  open_packed(&w);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w.informer), &cursor)) !=
+         NULL) {
+    h.objects[h.count++] = kin_object_ref(object);
+    assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+  }
+  w.script.on_step = count_alone;
+  w.script.on_step_ctx = &h;
+  w.script.sched.max_pieces = 1;
+  assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+  script_run(&w.script);
+  w.script.on_step = NULL;
+  assert_int_equal(w.closed, 1);
+  assert_int_equal(h.alone, OBJECTS);
+  assert_int_equal(h.most, 1);
+  size_t before = atomic_load(&w.memory.live_bytes);
+  while (h.count > 0) {
+    kin_object_unref(h.objects[--h.count]);
+  }
+  assert_true(atomic_load(&w.memory.live_bytes) < before);
+  iw_finish(&w);
+}
+
 typedef struct reader {
   kin_object *objects[OBJECTS];
   size_t count;
@@ -325,6 +373,7 @@ int main(void) {
       cmocka_unit_test(test_texts_of_library_references_go),
       cmocka_unit_test(test_texts_of_copied_deltas_stay),
       cmocka_unit_test(test_texts_after_the_close_are_few),
+      cmocka_unit_test(test_held_texts_are_given_up_in_steps),
       cmocka_unit_test(test_texts_of_a_thread_go),
       cmocka_unit_test(test_looks_become_rare),
       cmocka_unit_test(test_loop_of_another_thread),

@@ -89,7 +89,7 @@ static bool set_up(rig *r) {
 /* An informer that closes forgets all notes of texts. */
 static void tear_down(rig *r) {
   kin__inflated *next =
-      r->packing != NULL ? kin__inflated_close(r->packing) : NULL;
+      r->packing != NULL ? kin__inflated_take(r->packing) : NULL;
   while (next != NULL) {
     kin_object *object = next->object;
     next->object = NULL;

@@ -93,16 +93,24 @@ int like_pods_init(like_pods *l, size_t fail_at, int first, int samples) {
 }
 
 void like_pods_close(like_pods *l) {
-  kin__inflated *next = kin__inflated_close(l->packing);
-  while (next != NULL) {
-    kin_object *object = next->object;
-    next->object = NULL;
-    next = next->next;
-    kin__object_unref(object);
+  kin__inflated *noted;
+  kin__inflated *held = NULL;
+  while ((noted = kin__inflated_close(l->packing)) != NULL) {
+    while (noted != NULL) {
+      kin__inflated *next = noted->next;
+      kin__packed_hold(noted->object);
+      noted->next = held;
+      held = noted;
+      noted = next;
+    }
+  }
+  while (held != NULL) {
+    kin__inflated *next = held->next;
+    kin__packed_disown(held);
+    held = next;
   }
   while (kin__inflated_has_callers(l->packing)) {
   }
-  kin__inflated_disown(l->packing);
 }
 
 void like_pods_finish(like_pods *l) {

@@ -135,8 +135,10 @@ static void test_packed_values(void **state) {
   assert_int_equal(kin_value_string(value, NULL, 0, &image), 0);
   assert_int_equal(l.noted, 1); /* the text is there */
   assert_text(node, "node-3", 6);
+  kin_object *held = kin_object_ref(object);
   like_pods_close(&l); /* the object keeps it */
   assert_text(image, "registry.example.com/shop/web:v3", 32);
+  kin_object_unref(held);
   kin_object_unref(object);
   like_pods_finish(&l);
 }
@@ -284,6 +286,38 @@ static void test_late_texts_go(void **state) {
   for (int i = 0; i < SAMPLES; i++) {
     kin__object_unref(objects[i]);
   }
+  like_pods_finish(&l);
+}
+
+/* The owner closes when nothing is noted. Before, a text is noted as ever, and
+ * goes with the close; after, a text goes with the last reference. */
+static void test_texts_that_are_read_during_the_close_go(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&l, 3, 40);
+  kin_str text;
+  assert_int_equal(kin__object_text(object, &text), 0); /* makes a context */
+  assert_true(kin__packed_drop_text(kin__inflated_take(l.packing)));
+  size_t before = atomic_load(&l.fail.live_bytes);
+  kin_object *held = kin_object_ref(object);
+  assert_int_equal(kin__object_text(held, &text), 0);
+  kin__inflated *noted = kin__inflated_close(l.packing);
+  assert_non_null(noted);
+  assert_false(kin__inflated_is_closed(l.packing));
+  kin__packed_hold(object);
+  kin_object_unref(held);
+  assert_true(atomic_load(&l.fail.live_bytes) > before);
+  assert_null(kin__inflated_close(l.packing));
+  assert_true(kin__inflated_is_closed(l.packing));
+  kin__packed_disown(noted);
+  assert_int_equal(atomic_load(&l.fail.live_bytes), before);
+  held = kin_object_ref(object);
+  assert_int_equal(kin__object_text(held, &text), 0);
+  assert_true(atomic_load(&l.fail.live_bytes) > before);
+  kin_object_unref(held);
+  assert_int_equal(atomic_load(&l.fail.live_bytes), before);
+  kin_object_unref(object);
   like_pods_finish(&l);
 }
 
@@ -783,6 +817,7 @@ int main(void) {
       cmocka_unit_test(test_packed_text_is_dropped),
       cmocka_unit_test(test_packed_text_is_held_by_readers),
       cmocka_unit_test(test_late_texts_go),
+      cmocka_unit_test(test_texts_that_are_read_during_the_close_go),
       cmocka_unit_test(test_packed_after_any_state),
       cmocka_unit_test(test_packed_lengths),
       cmocka_unit_test(test_packed_bounds),

@@ -231,9 +231,9 @@ static void test_texts_are_dropped_while_threads_read(void **state) {
 }
 
 /* After the owner's close each thread frees the texts that it was the last to
- * hold, while others ask for them. */
-static void test_threads_free_texts_after_the_close(void **state) {
-  (void)state;
+ * hold, while others ask for them. Texts that were asked for during the close go,
+ * too. */
+static void free_texts_on_threads(bool is_during) {
   like_pods l;
   shared s = {0};
   pthread_t threads[THREADS];
@@ -241,10 +241,15 @@ static void test_threads_free_texts_after_the_close(void **state) {
   for (int i = 0; i < FEW; i++) {
     s.objects[i] = make_packed(&l, i, 0, NULL);
   }
-  like_pods_close(&l);
   size_t before = atomic_load(&l.fail.live_blocks);
+  if (!is_during) {
+    like_pods_close(&l);
+  }
   for (int t = 0; t < THREADS; t++) {
     assert_int_equal(pthread_create(&threads[t], NULL, hold_and_read, &s), 0);
+  }
+  if (is_during) {
+    like_pods_close(&l);
   }
   for (int t = 0; t < THREADS; t++) {
     assert_int_equal(pthread_join(threads[t], NULL), 0);
@@ -256,6 +261,12 @@ static void test_threads_free_texts_after_the_close(void **state) {
     kin_object_unref(s.objects[i]);
   }
   like_pods_finish(&l);
+}
+
+static void test_threads_free_texts_after_the_close(void **state) {
+  (void)state;
+  free_texts_on_threads(false);
+  free_texts_on_threads(true);
 }
 
 static void fork_inside(void *ctx, bool is_first) {
