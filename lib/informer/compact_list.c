@@ -52,7 +52,7 @@ static void on_run(kin__pool_work *work) {
                                       batch->packer);
     entry->image = used;
     entry->size = size <= room ? size : 0;
-    entry->is_tried = size == 0;
+    entry->is_tried = size == 0 && !kin__packer_lacks_memory(batch->packer);
     size_t align = alignof(max_align_t);
     used += (entry->size + align - 1) / align * align;
   }

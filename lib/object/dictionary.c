@@ -14,6 +14,7 @@
 
 #include <zdict.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <kin/error.h>
 
@@ -78,6 +79,7 @@ struct kin__packer {
   char text[KIN__PACK_MAX_BYTES]; /* see kin__packer_room */
   size_t used;                    /* of the frames */
   bool has_failed;
+  bool lacks_memory; /* one reason of has_failed */
   char frames[ZSTD_COMPRESSBOUND(KIN__PACK_MAX_BYTES) + HALVES_BYTES];
 };
 
@@ -412,6 +414,7 @@ char *kin__packer_room(kin__packer *packer) {
 void kin__packer_begin(kin__packer *packer) {
   packer->used = 0;
   packer->has_failed = false;
+  packer->lacks_memory = false;
 }
 
 void kin__packer_put(kin__packer *packer, kin_str bytes) {
@@ -434,6 +437,9 @@ size_t kin__packer_put_frame(kin__packer *packer, kin_str text) {
                                  text.data, text.length);
   if (ZSTD_isError(length)) {
     packer->has_failed = true;
+    packer->lacks_memory =
+        packer->lacks_memory ||
+        ZSTD_getErrorCode(length) == ZSTD_error_memory_allocation;
     return 0;
   }
   packer->used += length;
@@ -444,6 +450,10 @@ kin_str kin__packer_end(kin__packer *packer, size_t text_length) {
   bool is_of_use =
       !packer->has_failed && packer->used <= KIN__PACK_BOUND(text_length);
   return is_of_use ? kin__str(packer->frames, packer->used) : kin__str(NULL, 0);
+}
+
+bool kin__packer_lacks_memory(const kin__packer *packer) {
+  return packer->lacks_memory;
 }
 
 kin_str kin__packer_pack(kin__packer *packer, kin_str text) {

@@ -95,6 +95,8 @@ void kin__packer_put(kin__packer *packer, kin_str bytes);
 /* One frame; returns its length. */
 size_t kin__packer_put_frame(kin__packer *packer, kin_str text);
 kin_str kin__packer_end(kin__packer *packer, size_t text_length);
+/* Whether memory ran out since kin__packer_begin. */
+bool kin__packer_lacks_memory(const kin__packer *packer);
 /* How texts should be packed. Not NULL: small, without the values of binary.h
  * but for these. NULL: fast, in the halves of halves.h. */
 const struct kin__binary_known *kin__packer_known(const kin__packer *packer);

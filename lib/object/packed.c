@@ -189,6 +189,7 @@ static bool is_tried(const kin_object *object,
  * smaller: strings of a short text are in the text and beside it. */
 static size_t prepare(parts *p, const kin_object *object,
                       const kin_object *before, kin__packer *packer) {
+  kin__packer_begin(packer); /* forgets a failure of an earlier object */
   p->dictionary = kin__packer_dictionary(packer);
   if (p->dictionary == NULL || kin__object_is_packed(object) ||
       is_tried(object, p->dictionary)) {
@@ -255,7 +256,9 @@ bool kin__object_pack(kin_object **object, const kin_object *before,
   }
   size_t size = prepare(&p, *object, before, packer);
   if (size == 0) {
-    kin__packed_note_tried(*object, packer);
+    if (!kin__packer_lacks_memory(packer)) {
+      kin__packed_note_tried(*object, packer);
+    }
     return false;
   }
   kin_object *packed = take(memory, size);

@@ -28,12 +28,13 @@
 bool kin__object_pack(kin_object **object, const kin_object *before,
                       kin__memory *memory, kin__packer *packer);
 /* The object cannot be packed with the packer's dictionary, and is not tried
- * with it again. kin__object_pack does this itself. */
+ * with it again. kin__object_pack does this itself, unless memory ran out. */
 void kin__packed_note_tried(kin_object *object, const kin__packer *packer);
 /* The same in two steps. First an image of the packed object, on any thread:
  * writes it to `to`, which is aligned as malloc's. Returns its size; 0 if the
- * object cannot be packed. Nothing is written if the size is larger than `room`.
- * The dictionary must live until the second step. */
+ * object cannot be packed, or not now (kin__packer_lacks_memory). Nothing is
+ * written if the size is larger than `room`. The dictionary must live until the
+ * second step. */
 size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
                            kin__packer *packer);
 /* Then the object, on the memory's thread. NULL if out of memory. */

@@ -386,6 +386,7 @@ static void test_memory_runs_out(void **state) {
     }
     mini_pass(&w.server, 1000);
     iw_assert_truth(&w);
+    assert_int_equal(iw_count_packed(&w), OBJECTS);
     iw_finish(&w);
   }
   assert_true(failed > 20);

@@ -641,6 +641,38 @@ static void test_packed_after_a_refusal(void **state) {
   like_pods_finish(&l);
 }
 
+/* A packer without memory says nothing about the object. */
+static void test_packed_after_a_failed_allocation(void **state) {
+  (void)state;
+  static _Alignas(max_align_t) char image[LIKE_PODS_SIZE];
+  for (int run = 0; run < 4; run++) {
+    bool is_image = run % 2 == 1;
+    like_pods l;
+    assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+    l.is_small = run / 2 == 1;
+    assert_int_equal(like_pods_renew(&l, 0, SAMPLES, false), 0);
+    kin__packer *fresh = kin__packer_new(&l.memory->allocator);
+    assert_non_null(fresh);
+    kin__packer_use(fresh, kin__packer_dictionary(l.packer));
+    kin_object *object = make(&l, 3, 40);
+    l.fail.fail_at = atomic_load(&l.fail.calls) + 1;
+    if (is_image) {
+      assert_int_equal(kin__object_pack_to(image, sizeof image, object, fresh),
+                       0);
+    } else {
+      assert_false(kin__object_pack(&object, NULL, l.memory, fresh));
+    }
+    assert_true(fail_alloc_has_failed(&l.fail));
+    assert_true(kin__packer_lacks_memory(fresh));
+    l.fail.fail_at = 0;
+    assert_true(kin__object_pack(&object, NULL, l.memory, fresh));
+    assert_false(kin__packer_lacks_memory(fresh));
+    kin_object_unref(object);
+    kin__packer_free(fresh);
+    like_pods_finish(&l);
+  }
+}
+
 /* Strings of a text that is short, or has labels without codes, are in its frame
  * and beside it. Such an object stays plain if it would grow. */
 static void test_packed_objects_are_smaller(void **state) {
@@ -827,6 +859,7 @@ int main(void) {
       cmocka_unit_test(test_labels_cannot_be_chosen),
       cmocka_unit_test(test_packed_is_tried_once),
       cmocka_unit_test(test_packed_after_a_refusal),
+      cmocka_unit_test(test_packed_after_a_failed_allocation),
       cmocka_unit_test(test_packed_objects_are_smaller),
       cmocka_unit_test(test_packed_objects_of_strings),
       cmocka_unit_test(test_packed_long_labels),
