@@ -167,6 +167,8 @@ int kin__informer_transform_open(kin_informer *informer) {
                 : KIN_ENOMEM;
   if (err != 0) {
     kin__informer_transform_free(informer);
+  } else if (options->drop_labels) {
+    kin__transform_drop_labels(&t->run);
   }
   return err;
 }

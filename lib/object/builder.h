@@ -19,6 +19,7 @@ struct kin_object_builder {
   int error;    /* the first error */
   uint32_t edits;
   bool is_lent;
+  bool has_no_labels; /* labels stay in the text, and are not resident */
 };
 
 /* A builder that makes one object after the other, for transforms. */

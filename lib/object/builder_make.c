@@ -164,7 +164,8 @@ static int write_object(kin_object_builder *builder, const members *m,
       .headroom = headroom,
       .is_key_only =
           builder->from != NULL && kin_object_is_key_only(builder->from)};
-  if (m->labels != NULL && kin__edit_is_object(m->labels)) {
+  if (m->labels != NULL && kin__edit_is_object(m->labels) &&
+      !builder->has_no_labels) {
     parts.labels = kin__str(text->data + places.begin[KIN__EDIT_LABELS],
                             places.length[KIN__EDIT_LABELS]);
   }

@@ -16,6 +16,10 @@ int kin__transform_init(kin__transform *transform, kin__memory *memory,
   return transform->builder != NULL ? 0 : KIN_ENOMEM;
 }
 
+void kin__transform_drop_labels(kin__transform *transform) {
+  transform->builder->has_no_labels = true;
+}
+
 void kin__transform_finish(kin__transform *transform) {
   kin__builder_free(transform->builder);
   *transform = (kin__transform){0};

@@ -20,6 +20,9 @@ typedef struct kin__transform {
  * KIN_ENOMEM. */
 int kin__transform_init(kin__transform *transform, kin__memory *memory,
                         kin_transform_cb cb, void *data);
+/* There is a transform. Its objects keep labels in the text only, as those of a
+ * projection without labels. */
+void kin__transform_drop_labels(kin__transform *transform);
 void kin__transform_finish(kin__transform *transform);
 
 /* *out gets a new reference to the object to keep: `object` itself if there is

@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include <kin/object_builder.h>
+#include <kin/value.h>
+
 #include "base/str.h"
 #include "informer/informer.h"
 #include "object/object.h"
@@ -214,6 +217,40 @@ static void test_labels_of_oversized_are_dropped(void **state) {
   }
 }
 
+static int change_some(const kin_object *in, kin_object_builder *out,
+                       void *data) {
+  const char *pointer = data;
+  (void)in;
+  return kin_object_builder_set_str(out, pointer, KIN_STR("z"));
+}
+
+/* Nor does a transform bring labels back: those that are stored, and those that
+ * it sets. */
+static void test_transform_brings_no_labels(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec", "/metadata/labels/tier"};
+  static char pointers[][32] = {"/spec/b", "/metadata/labels/own"};
+  for (size_t i = 0; i < 2; i++) {
+    world w;
+    kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+    options.fields = fields;
+    options.field_count = 2;
+    options.drop_labels = true;
+    options.transform = change_some;
+    options.transform_data = pointers[i];
+    open_world(&w, &options, false);
+    list(&w, POD("5", "'spec':{'b':1}"));
+    kin_str value;
+    assert_false(kin_object_label(pod(&w), "tier", &value));
+    assert_false(kin_object_label(pod(&w), "own", &value));
+    kin_value stored = kin_object_at(pod(&w), "/metadata/labels/tier");
+    assert_true(kin_value_string_is(stored, KIN_STR("y")));
+    stored = kin_object_at(pod(&w), pointers[i]);
+    assert_true(kin_value_string_is(stored, KIN_STR("z")));
+    vh_finish(&w.vh);
+  }
+}
+
 static void test_unchanged_is_not_told(void **state) {
   (void)state;
   for (int skip = 0; skip < 2; skip++) {
@@ -325,6 +362,7 @@ int main(void) {
       cmocka_unit_test(test_labels_are_dropped),
       cmocka_unit_test(test_index_of_a_kept_label),
       cmocka_unit_test(test_labels_of_oversized_are_dropped),
+      cmocka_unit_test(test_transform_brings_no_labels),
       cmocka_unit_test(test_unchanged_is_not_told),
       cmocka_unit_test(test_oversized_are_told),
       cmocka_unit_test(test_unchanged_in_a_list),
