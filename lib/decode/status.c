@@ -5,9 +5,9 @@
 
 #include <kin/error.h>
 
-#include "base/ascii.h"
 #include "base/str.h"
 #include "object/json.h"
+#include "object/text.h"
 
 /* The reasons of metav1.StatusReason. For any other reason, or none, the code
  * decides. */
@@ -146,42 +146,58 @@ int kin__status_parse(kin__status *status, const kin_allocator *allocator,
   return is_status ? 0 : KIN_EUNEXPECTED;
 }
 
-size_t kin__status_begins(size_t *seen, const char *bytes, size_t length) {
-  static const char start[] = KIN__STATUS_START;
-  size_t i = 0;
-  while (i < length && *seen < KIN__STATUS_HAS_BEGUN) {
-    char c = bytes[i++];
-    if (c == start[*seen]) {
-      ++*seen;
-    } else if (!kin__is_json_space(c)) {
-      *seen = SIZE_MAX;
+static bool is_of_other_body(kin_str name) {
+  return kin__text_name_is(name, KIN__LIT("items")) ||
+         kin__text_name_is(name, KIN__LIT("type")) ||
+         kin__text_name_is(name, KIN__LIT("object"));
+}
+
+bool kin__status_may_begin(kin__status_search *search, kin_str text) {
+  text = kin__str_from(text, kin__text_skip_space(text, 0));
+  kin__text_members members = {.text = text, .at = search->at};
+  while (kin__text_next_name(&members)) {
+    if (is_of_other_body(members.name)) {
+      return false;
     }
+    size_t end = kin__text_skip(text, members.at);
+    if (end > 0 && kin__text_name_is(members.name, KIN__LIT("kind"))) {
+      kin_str raw;
+      search->is_status =
+          kin__text_string(kin__str(text.data + members.at, end - members.at),
+                           &raw) &&
+          kin__text_name_is(raw, KIN__LIT("Status"));
+      return search->is_status;
+    }
+    if (end == 0 || end == text.length) {
+      break; /* a number may go on in the next piece */
+    }
+    members.at = search->at = end;
   }
-  return i;
+  return true;
 }
 
-static void step_in_string(kin__status_rest *rest, char c) {
-  if (rest->is_escaped) {
-    rest->is_escaped = false;
+static void step_in_string(kin__status_search *search, char c) {
+  if (search->is_escaped) {
+    search->is_escaped = false;
   } else if (c == '\\') {
-    rest->is_escaped = true;
+    search->is_escaped = true;
   } else if (c == '"') {
-    rest->is_string = false;
+    search->is_string = false;
   }
 }
 
-size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
+size_t kin__status_ends(kin__status_search *search, const char *bytes,
                         size_t length, bool *has_ended) {
   *has_ended = false;
   for (size_t i = 0; i < length; i++) {
     char c = bytes[i];
-    if (rest->is_string) {
-      step_in_string(rest, c);
+    if (search->is_string) {
+      step_in_string(search, c);
     } else if (c == '"') {
-      rest->is_string = true;
+      search->is_string = true;
     } else if (c == '{' || c == '[') {
-      rest->depth++;
-    } else if ((c == '}' || c == ']') && rest->depth-- == 0) {
+      search->depth++;
+    } else if ((c == '}' || c == ']') && --search->depth == 0) {
       *has_ended = true;
       return i + 1;
     }

@@ -31,26 +31,24 @@ typedef struct kin__status {
 int kin__status_parse(kin__status *status, const kin_allocator *allocator,
                       kin_str text);
 
-/* A server writes kind first in a Status. */
-#define KIN__STATUS_START "{\"kind\":\"Status\""
-
-/* Whether a body that comes in pieces begins so; blanks are ignored. `*seen` is
- * 0 before the first piece. Then it is the matched length: all of it for a
- * Status, SIZE_MAX for any other body. Returns the number of bytes of this
- * piece that were read. */
-size_t kin__status_begins(size_t *seen, const char *bytes, size_t length);
-#define KIN__STATUS_HAS_BEGUN (sizeof KIN__STATUS_START - 1)
-
-/* The state of a search for the end of the Status; all 0 at first. */
-typedef struct kin__status_rest {
-  uint64_t depth; /* of brackets within the Status */
+/* A look for a Status in a body that comes in pieces; all 0 at first. */
+typedef struct kin__status_search {
+  size_t at;      /* the offset after the last member that was read */
+  uint64_t depth; /* of brackets, up to the last byte that was given */
+  bool is_status; /* known from kin__status_may_begin */
   bool is_string;
   bool is_escaped; /* the next byte of the string */
-} kin__status_rest;
+} kin__status_search;
+
+/* Whether the body may be a Status, of which all that has come is `text`. A
+ * Status has its kind before any member that is a list's or an event's: items,
+ * type, object. Sets search->is_status as soon as the kind says so. Each call
+ * for a body has the text of the call before, and more. */
+bool kin__status_may_begin(kin__status_search *search, kin_str text);
 
 /* Returns how many bytes of the next piece belong to the Status. Sets
  * *has_ended if its last byte is one of them. Looks for brackets only. */
-size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
+size_t kin__status_ends(kin__status_search *search, const char *bytes,
                         size_t length, bool *has_ended);
 
 /* RE-01: builds a Status for a response without one. The reason comes from the

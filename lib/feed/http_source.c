@@ -149,17 +149,18 @@ static void on_head(void *ctx, const kin__response_head *head) {
 }
 
 static bool has_status_body(const kin__http_source *source) {
-  return source->pending != NULL &&
-         source->pending->status_seen == KIN__STATUS_HAS_BEGUN;
+  return source->pending != NULL && source->pending->search.is_status;
 }
 
-/* The failure that a Status in a 200's body is (RE-03). KIN_EUNEXPECTED: the
- * Status is no error, or not complete. */
+/* The failure that a Status in a 200's body is (RE-03). As in client-go, every
+ * Status is an error that is no Success. KIN_EUNEXPECTED: a Success, another
+ * group's object, or not complete. */
 static void read_status_body(const kin__http_source *source, const char *what,
                              kin__failure *failure) {
   kin__status status;
   int err = kin__status_parse(&status, source->env->allocator, body_of(source));
-  if (err == 0 && status.is_failure) {
+  bool is_other = status.is_success || status.is_foreign;
+  if (err == 0 && (status.is_failure || !is_other)) {
     kin__failure_from_status(failure, &status, source->retry_after_s, what);
   } else {
     kin__failure_from_code(failure, err != 0 ? err : KIN_EUNEXPECTED, what, "");
@@ -175,39 +176,56 @@ static void end_with_status(kin__http_source *source) {
   kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
 }
 
-/* Whether the bytes belong to a Status in place of the list or watch, as far as
- * is known. */
+/* Keeps the bytes of a body that is a Status, or may be one. Returns whether
+ * the body is none. Nearly every list and watch shows that in its first piece,
+ * which is not copied. */
+static bool is_no_status(kin__http_source *source, const char *bytes,
+                         size_t length, int *err) {
+  kin__http_pending *pending = source->pending;
+  bool is_first = pending->error_body.length == 0;
+  *err = 0;
+  if (is_first &&
+      !kin__status_may_begin(&pending->search, kin__str(bytes, length))) {
+    return true;
+  }
+  *err = keep_error_body(source, bytes, length);
+  if (*err != 0 || pending->search.is_status) {
+    return false;
+  }
+  return !kin__status_may_begin(&pending->search, body_of(source)) ||
+         (!pending->search.is_status &&
+          pending->error_body.length == MAX_ERROR_BODY);
+}
+
+/* Whether the bytes belong to a Status in place of the list or watch. As long
+ * as that is not known, the decoder gets them, too. */
 static bool take_status_body(kin__http_source *source, const char *bytes,
                              size_t length) {
   kin__http_pending *pending = source->pending;
   if (pending == NULL) {
     return false;
   }
-  size_t used = kin__status_begins(&pending->status_seen, bytes, length);
-  if (pending->status_seen == SIZE_MAX) {
+  kin__buf *body = &pending->error_body;
+  size_t at = pending->search.is_status ? body->length : 0;
+  int err;
+  if (is_no_status(source, bytes, length, &err)) {
     forget_pending(source);
     return false;
   }
-  if (!has_status_body(source)) {
-    return false;
-  }
-  int err = 0;
-  if (source->pending->error_body.length == 0) {
-    err = keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
-  }
-  bool has_ended = false;
-  bytes += used;
-  length -= used;
-  length = kin__status_ends(&source->pending->status_rest, bytes, length,
-                            &has_ended);
-  if (err == 0) {
-    err = keep_error_body(source, bytes, length);
-  }
   if (err != 0) {
     kin__feed_give_up(source->feed, err, "");
-  } else if (has_ended) {
+    return true;
+  }
+  if (!pending->search.is_status) {
+    return false;
+  }
+  bool has_ended;
+  at += kin__status_ends(&pending->search, body->data + at, body->length - at,
+                         &has_ended);
+  if (has_ended) {
+    body->length = at;
     end_with_status(source);
-  } else if (source->pending->error_body.length == MAX_ERROR_BODY) {
+  } else if (body->length == MAX_ERROR_BODY) {
     kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
   }
   return true;

@@ -21,9 +21,8 @@ typedef struct kin__http_pending {
   kin__limiter_visitor turn; /* at env->limiter */
   kin__buf target;           /* until the request is sent */
   kin__buf error_body;
-  kin__timer error_timer;       /* limits the time of an error body */
-  size_t status_seen;           /* of a 200's body, see kin__status_begins */
-  kin__status_rest status_rest; /* the same, see kin__status_ends */
+  kin__timer error_timer;    /* limits the time of an error body */
+  kin__status_search search; /* in a 200's body */
 } kin__http_pending;
 
 /* The lister-watcher for an API server: one per feed. It writes the request,

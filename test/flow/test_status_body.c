@@ -43,15 +43,31 @@ static const row rows[] = {
      KIN_ESTATUS, KIN_CLASS_SERVER, 500, ""},
     {FAILURE("410", "Expired"), KIN_EGONE, KIN_CLASS_SERVER, 410, "Expired"},
     {FAILURE("0", "Odd"), KIN_ESTATUS, KIN_CLASS_SERVER, 0, "Odd"},
-    /* No failure, not whole, and no Status at the first look. */
+    /* In the order of names, as many re-encoders write it. */
+    {"{\"apiVersion\":\"v1\",\"code\":403,\"details\":{\"kind\":\"pods\"},"
+     "\"ki\\u006ed\":\"Status\",\"message\":\"said so\",\"metadata\":{},"
+     "\"reason\":\"Forbidden\",\"status\":\"Failure\"}",
+     KIN_ESTATUS, KIN_CLASS_FORBIDDEN, 403, "Forbidden"},
+    {"\n{\"metadata\":{},\"details\":{\"retryAfterSeconds\":1},\"code\":429,"
+     "\"kind\":\"Status\",\"status\":\"Failure\"}",
+     KIN_ESTATUS, KIN_CLASS_THROTTLED, 429, ""},
+    /* As in client-go, only a Success is none. */
+    {"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"message\":\"said so\","
+     "\"reason\":\"Forbidden\",\"code\":403}",
+     KIN_ESTATUS, KIN_CLASS_FORBIDDEN, 403, "Forbidden"},
+    {"{\"kind\":\"Status\"}", KIN_ESTATUS, KIN_CLASS_SERVER, 0, ""},
+    {"{\"apiVersion\":\"v1\",\"kind\":\"Status\",\"status\":\"Failure\"}",
+     KIN_ESTATUS, KIN_CLASS_SERVER, 0, ""},
+    /* No failure, of another group, and not whole. */
     {"{\"kind\":\"Status\",\"status\":\"Success\"}", KIN_EUNEXPECTED,
      KIN_CLASS_DECODE, 0, ""},
-    {"{\"kind\":\"Status\"}", KIN_EUNEXPECTED, KIN_CLASS_DECODE, 0, ""},
+    {"{\"kind\":\"Status\",\"apiVersion\":\"a.b/v1\"}", KIN_EUNEXPECTED,
+     KIN_CLASS_DECODE, 0, ""},
     {"{\"kind\":\"Status\",\"status\":\"Failure\"", KIN_EUNEXPECTED,
      KIN_CLASS_DECODE, 0, ""},
-    {"{\"apiVersion\":\"v1\",\"kind\":\"Status\",\"status\":\"Failure\"}",
-     KIN_EUNEXPECTED, KIN_CLASS_DECODE, 0, ""},
 };
+
+enum { ERROR_ROWS = 9 }; /* the first */
 
 static void expect(const iw_world *w, const row *r) {
   assert_int_equal(w->errors, 1);
@@ -84,7 +100,7 @@ static void test_status_body_of_a_list(void **state) {
 /* Also if the server does not end the response. */
 static void test_status_body_of_an_endless_list(void **state) {
   (void)state;
-  for (size_t i = 0; i < 4; i++) {
+  for (size_t i = 0; i < ERROR_ROWS; i++) {
     for (size_t split = 0; split <= strlen(rows[i].body); split++) {
       iw_world w;
       assert_int_equal(open_outcome(&w, split, 0), 0);
@@ -97,19 +113,33 @@ static void test_status_body_of_an_endless_list(void **state) {
   }
 }
 
-/* A list whose kind only begins like it. */
+/* A list whose kind only begins like it, or comes behind its objects; and one
+ * that does not say so in 64 KiB. */
 static void test_status_body_is_not_taken_for_one(void **state) {
   (void)state;
-  static const char body[] =
-      "{\"kind\":\"StatusList\",\"metadata\":{\"resourceVersion\":\"7\"},"
-      "\"items\":[{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}]}";
-  for (size_t split = 0; split < sizeof body; split++) {
-    iw_world w;
-    assert_int_equal(open_outcome(&w, split, 0), 0);
-    script_respond(&w.script, "/pods", 200, body);
-    assert_true(kin_informer_has_synced(w.informer));
-    assert_int_equal(w.errors, 0);
-    iw_finish(&w);
+#define REST                                                                   \
+  "\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"kind\":\"Status\","  \
+  "\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}]}"
+  static char long_body[80000];
+  memset(long_body, ' ', sizeof long_body);
+  memcpy(long_body, "{\"x\":", 5);
+  strcpy(long_body + 70000, "1," REST);
+  const char *const bodies[] = {
+      "{\"kind\":\"StatusList\"," REST,
+      "{\"apiVersion\":\"v1\",\"kind\":null," REST,
+      "{\"apiVersion\":\"v1\"," REST,
+      long_body,
+  };
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    for (size_t split = 0; split < 150; split++) {
+      iw_world w;
+      size_t unit = bodies[i] == long_body ? 1000 : 1;
+      assert_int_equal(open_outcome(&w, split * unit, 0), 0);
+      script_respond(&w.script, "/pods", 200, bodies[i]);
+      assert_true(kin_informer_has_synced(w.informer));
+      assert_int_equal(w.errors, 0);
+      iw_finish(&w);
+    }
   }
 }
 
@@ -125,7 +155,7 @@ static void open_watch(iw_world *w, size_t split, size_t fail_at) {
  * the position, as everywhere; the others do not. */
 static void test_status_body_of_a_watch(void **state) {
   (void)state;
-  for (size_t i = 0; i < 4; i++) {
+  for (size_t i = 0; i < ERROR_ROWS; i++) {
     for (size_t split = 0; split <= strlen(rows[i].body); split++) {
       iw_world w;
       open_watch(&w, split, 0);
