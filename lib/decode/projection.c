@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A tree of member names. A node's `others` decides for members that the node
- * does not name. A named member has a node of its own. A program names few
- * fields, so siblings are a list.
+ * does not name. A named member has a node of its own. Siblings are in order, so
+ * a member of a long object costs little however many fields a program names.
  *
  * Invariant: the children of a node are used only if its project is
  * KIN__DESCEND. The depth is bounded by KIN__JSON_POINTER_TOKENS. */
@@ -20,9 +20,11 @@
 typedef struct kin__projection_node node;
 
 struct kin__projection_node {
-  node *children;
-  node *next; /* sibling */
-  node *made; /* the list of all nodes, for freeing */
+  node **children; /* by length and bytes of their names */
+  uint32_t child_count;
+  uint32_t child_capacity;
+  uint32_t elements_end; /* behind the last index that a child names, or 0 */
+  node *made;            /* the list of all nodes, for freeing */
   kin__project project;
   kin__project others; /* members that no child names */
   kin_str name;
@@ -39,11 +41,15 @@ const kin__projection *kin__projection_default(bool keep_managed_fields) {
   static const node managed_fields = {.project = KIN__DROP_ALL,
                                       .others = KIN__DROP_ALL,
                                       .name = {"managedFields", 13}};
-  static const node metadata = {.children = (node *)&managed_fields,
+  static node *const in_metadata[] = {(node *)&managed_fields};
+  static const node metadata = {.children = (node **)in_metadata,
+                                .child_count = 1,
                                 .project = KIN__DESCEND,
                                 .others = KIN__KEEP_ALL,
                                 .name = {"metadata", 8}};
-  static const node root = {.children = (node *)&metadata,
+  static node *const in_root[] = {(node *)&metadata};
+  static const node root = {.children = (node **)in_root,
+                            .child_count = 1,
                             .project = KIN__DESCEND,
                             .others = KIN__KEEP_ALL};
   static const kin__projection shared = {.root = (node *)&root};
@@ -66,26 +72,71 @@ static node *new_node(kin__projection *projection, kin_str name,
   return n;
 }
 
-static const node *find_child(const node *parent, kin_str name) {
-  for (const node *n = parent->children; n != NULL; n = n->next) {
-    if (kin__str_equal(n->name, name)) {
-      return n;
+/* The place of the child of that name, or the place where it belongs. */
+static uint32_t place_of(const node *parent, kin_str name, bool *is_there) {
+  uint32_t low = 0;
+  uint32_t high = parent->child_count;
+  *is_there = false;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    kin_str other = parent->children[middle]->name;
+    int order = other.length != name.length
+                    ? (other.length < name.length ? -1 : 1)
+                : name.length > 0 ? memcmp(other.data, name.data, name.length)
+                                  : 0;
+    if (order == 0) {
+      *is_there = true;
+      return middle;
     }
+    low = order < 0 ? middle + 1 : low;
+    high = order < 0 ? high : middle;
   }
-  return NULL;
+  return low;
+}
+
+static const node *find_child(const node *parent, kin_str name) {
+  bool is_there;
+  uint32_t place = place_of(parent, name, &is_there);
+  return is_there ? parent->children[place] : NULL;
+}
+
+/* Whether a name is an array index as JSON Pointers write it. */
+static bool read_index(kin_str name, uint32_t *index) {
+  uint64_t value;
+  bool is_index = name.length > 0 && name.length <= 9 &&
+                  (name.data[0] != '0' || name.length == 1) &&
+                  kin__str_to_u64(name, &value);
+  if (is_index) {
+    *index = (uint32_t)value;
+  }
+  return is_index;
 }
 
 /* Finds or makes the child of that name. A new child drops every member that
  * its own children do not name. NULL if out of memory. */
 static node *child_for(kin__projection *projection, node *parent,
                        kin_str name) {
-  node *child = (node *)find_child(parent, name);
+  bool is_there;
+  uint32_t place = place_of(parent, name, &is_there);
+  if (is_there) {
+    return parent->children[place];
+  }
+  if (kin__reserve_one(&projection->allocator, &parent->children,
+                       parent->child_count, &parent->child_capacity,
+                       sizeof(node *)) != 0) {
+    return NULL;
+  }
+  node *child = new_node(projection, name, KIN__DESCEND, KIN__DROP_ALL);
   if (child == NULL) {
-    child = new_node(projection, name, KIN__DESCEND, KIN__DROP_ALL);
-    if (child != NULL) {
-      child->next = parent->children;
-      parent->children = child;
-    }
+    return NULL;
+  }
+  node **at = parent->children + place;
+  memmove(at + 1, at, (parent->child_count - place) * sizeof *at);
+  *at = child;
+  parent->child_count++;
+  uint32_t index;
+  if (read_index(name, &index) && index >= parent->elements_end) {
+    parent->elements_end = index + 1;
   }
   return child;
 }
@@ -113,8 +164,8 @@ static void open_node(node *n) {
   if (n->project == KIN__KEEP_ALL) {
     n->project = KIN__DESCEND;
     n->others = KIN__KEEP_ALL;
-    for (node *child = n->children; child != NULL; child = child->next) {
-      child->project = KIN__KEEP_ALL;
+    for (uint32_t i = 0; i < n->child_count; i++) {
+      n->children[i]->project = KIN__KEEP_ALL;
     }
   }
 }
@@ -140,7 +191,7 @@ static int drop_metadata(kin__projection *projection, kin_str name) {
   if (dropped == NULL) {
     return KIN_ENOMEM;
   }
-  dropped->project = dropped->children != NULL ? KIN__DESCEND : KIN__DROP_ALL;
+  dropped->project = dropped->child_count > 0 ? KIN__DESCEND : KIN__DROP_ALL;
   return 0;
 }
 
@@ -224,6 +275,7 @@ static void free_nodes(kin__projection *projection) {
   while (projection->made != NULL) {
     node *n = projection->made;
     projection->made = n->made;
+    kin__free(&projection->allocator, n->children);
     kin__free(&projection->allocator, n);
   }
 }
@@ -245,10 +297,10 @@ const node *kin__projection_root(const kin__projection *projection) {
 }
 
 bool kin__projection_is_for_metadata(const node *root) {
-  const node *child = root->children;
   return root->others == KIN__KEEP_ALL &&
-         (child == NULL || (child->next == NULL &&
-                            kin__str_equal(child->name, KIN__LIT("metadata"))));
+         (root->child_count == 0 ||
+          (root->child_count == 1 &&
+           kin__str_equal(root->children[0]->name, KIN__LIT("metadata"))));
 }
 
 kin__project kin__projection_member(const node *parent, kin_str name,
@@ -267,16 +319,15 @@ kin__project kin__projection_member(const node *parent, kin_str name,
   return found->project;
 }
 
-/* Whether a name is an array index as JSON Pointers write it. */
-static bool read_index(const node *n, uint32_t *index) {
-  uint64_t value;
-  bool is_index = n->name.length > 0 && n->name.length <= 9 &&
-                  (n->name.data[0] != '0' || n->name.length == 1) &&
-                  kin__str_to_u64(n->name, &value);
-  if (is_index) {
-    *index = (uint32_t)value;
-  }
-  return is_index;
+static const node *find_element(const node *parent, uint32_t index) {
+  char digits[10];
+  char *first = digits + sizeof digits;
+  do {
+    *--first = (char)('0' + index % 10);
+    index /= 10;
+  } while (index > 0);
+  return find_child(parent,
+                    kin__str(first, (size_t)(digits + sizeof digits - first)));
 }
 
 kin__project kin__projection_element(const node *parent, uint32_t index,
@@ -286,21 +337,11 @@ kin__project kin__projection_element(const node *parent, uint32_t index,
   if (parent == NULL || parent->others == KIN__KEEP_ALL) {
     return KIN__KEEP_ALL;
   }
-  bool is_before_another = false;
-  for (const node *n = parent->children; n != NULL; n = n->next) {
-    uint32_t named;
-    if (!read_index(n, &named)) {
-      continue;
-    }
-    if (named == index) {
-      *child = n->project == KIN__DESCEND ? n : NULL;
-      return n->project;
-    }
-    is_before_another = is_before_another || named > index;
-  }
-  if (!is_before_another) {
+  if (index >= parent->elements_end) {
     return KIN__DROP_ALL;
   }
-  *child = &hollow;
-  return KIN__DESCEND;
+  const node *found = find_element(parent, index);
+  found = found != NULL ? found : &hollow;
+  *child = found->project == KIN__DESCEND ? found : NULL;
+  return found->project;
 }

@@ -77,6 +77,41 @@ static void test_projection_default(void **state) {
   assert_null(child);
 }
 
+/* Of many fields each is found, and no other. */
+static void test_projection_of_many_fields(void **state) {
+  (void)state;
+  enum { MANY = 3000, STEP = 7 }; /* without a common factor */
+  static char names[MANY][24];
+  static const char *fields[MANY];
+  for (uint32_t i = 0; i < MANY; i++) {
+    uint32_t at = i * STEP % MANY; /* in no order */
+    snprintf(names[i], sizeof names[i], "/d/%s%u", at % 2 == 0 ? "k" : "", at);
+    fields[i] = names[i];
+  }
+  kin__projection *p = of_fields(fields, MANY);
+  const struct kin__projection_node *node;
+  const struct kin__projection_node *child;
+  assert_int_equal(
+      kin__projection_member(kin__projection_root(p), KIN__LIT("d"), &node),
+      KIN__DESCEND);
+  for (uint32_t i = 0; i < MANY + 2; i++) {
+    char path[24];
+    bool is_named = i < MANY;
+    kin__project even = is_named && i % 2 == 0 ? KIN__KEEP_ALL : KIN__DROP_ALL;
+    kin__project odd = is_named && i % 2 == 1 ? KIN__KEEP_ALL : KIN__DROP_ALL;
+    snprintf(path, sizeof path, "d k%u", i);
+    assert_int_equal(fate(p, path), even);
+    snprintf(path, sizeof path, "d %u", i);
+    assert_int_equal(fate(p, path), odd);
+    assert_int_equal(kin__projection_element(node, i, &child),
+                     odd == KIN__KEEP_ALL ? KIN__KEEP_ALL
+                     : is_named           ? KIN__DESCEND
+                                          : KIN__DROP_ALL);
+    assert_int_equal(child != NULL, is_named && odd != KIN__KEEP_ALL);
+  }
+  kin__projection_free(p);
+}
+
 static void test_projection_fields(void **state) {
   (void)state;
   static const char *const fields[] = {
@@ -230,6 +265,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_projection_default),
       cmocka_unit_test(test_projection_fields),
+      cmocka_unit_test(test_projection_of_many_fields),
       cmocka_unit_test(test_projection_of_elements),
       cmocka_unit_test(test_projection_errors),
       cmocka_unit_test(test_projection_out_of_memory),
