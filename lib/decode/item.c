@@ -213,12 +213,7 @@ static void begin_child(kin__item *item, kin__item_level *level,
     last->length = (uint32_t)(cursor->begin - item->begin) - last->offset;
   }
   level->is_dropping = project == KIN__DROP_ALL;
-  if (level->is_dropping) {
-    level->has_dropped = true;
-    level->drop_begin = level->has_kept ? level->value_end : cursor->begin;
-  } else {
-    level->has_kept = true;
-  }
+  level->drop_begin = level->has_kept ? level->value_end : cursor->begin;
   level->child_place =
       project == KIN__DESCEND ? KIN__ITEM_ELSEWHERE : KIN__ITEM_NOT_ENTERED;
 }
@@ -246,6 +241,8 @@ static void begin_element(kin__item *item, const kin__cursor *cursor,
 static int end_member(kin__item *item, kin__item_level *level,
                       const kin__cursor *cursor) {
   level->value_end = cursor->end;
+  level->has_dropped |= level->is_dropping;
+  level->has_kept |= !level->is_dropping;
   return level->is_dropping ? add_dropped(item, level->drop_begin, cursor->end)
                             : 0;
 }
@@ -434,6 +431,16 @@ static int on_value_end(kin__item *item, kin__cursor *cursor) {
   return 0;
 }
 
+/* No field can be inside a string, number, boolean or null, so a member on the
+ * way to a field is dropped if it is one. An element keeps its place. */
+static int on_scalar(kin__item *item, kin__cursor *cursor) {
+  kin__item_level *level = &item->levels[item->depth - 1];
+  if (level->child != NULL && !level->is_array) {
+    level->is_dropping = true;
+  }
+  return on_value_end(item, cursor);
+}
+
 static void on_container(kin__item *item, kin__cursor *cursor, int token) {
   kin__item_level *level = &item->levels[item->depth - 1];
   if (token == KIN__TOKEN_OBJECT &&
@@ -506,13 +513,13 @@ static int on_token(kin__item *item, kin__cursor *cursor, int token) {
     return 0;
   case KIN__TOKEN_STRING:
     err = take_string(item, cursor);
-    return err == 0 ? on_value_end(item, cursor) : err;
+    return err == 0 ? on_scalar(item, cursor) : err;
   case KIN__TOKEN_END:
     return on_end(item, cursor);
   case KIN__TOKEN_SKIPPED:
     return on_skipped(item, cursor);
   default:
-    return on_value_end(item, cursor);
+    return on_scalar(item, cursor);
   }
 }
 

@@ -67,6 +67,15 @@ static yyjson_mut_val *naive_array(yyjson_mut_doc *doc, yyjson_val *value,
   return array;
 }
 
+/* Whether no field is, or can be, in the value of a member. */
+static bool is_bare(yyjson_val *value, const char *const *below, size_t count) {
+  bool is_whole = false;
+  for (size_t i = 0; i < count; i++) {
+    is_whole = is_whole || below[i][0] == '\0';
+  }
+  return !is_whole && !yyjson_is_ctn(value);
+}
+
 /* What is left of a value of which only `fields` are kept: pointers relative to
  * it. The plainest way, on a tree. */
 static yyjson_mut_val *naive_project(yyjson_mut_doc *doc, yyjson_val *value,
@@ -97,8 +106,10 @@ static yyjson_mut_val *naive_project(yyjson_mut_doc *doc, yyjson_val *value,
         below[below_count++] = fields[i] + 1 + length;
       }
     }
-    yyjson_mut_val *kept =
-        naive_project(doc, yyjson_obj_iter_get_val(name), below, below_count);
+    yyjson_val *member = yyjson_obj_iter_get_val(name);
+    yyjson_mut_val *kept = is_bare(member, below, below_count)
+                               ? NULL
+                               : naive_project(doc, member, below, below_count);
     if (kept != NULL) {
       yyjson_mut_obj_add(object, yyjson_val_mut_copy(doc, name), kept);
     }
