@@ -89,8 +89,8 @@ void kin__edit_reset(kin__edit *edit);
 /* Removes all values that the pointer names. The pointer must not be "". */
 int kin__edit_remove(kin__edit *edit, const char *pointer);
 
-/* Removes every value that no pointer names or leads to. */
-int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count);
+/* Removes every value that no pointer names or leads to. Sorts the pointers. */
+int kin__edit_keep(kin__edit *edit, const char **pointers, size_t count);
 
 /* Sets the value there to `text`, which must live as long as the tree's own
  * text. More errors: KIN_ETYPE and KIN_ENOENT, see

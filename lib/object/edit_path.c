@@ -6,6 +6,7 @@
  *
  * Recursion is as deep as the longest pointer, which has at most
  * KIN__JSON_POINTER_TOKENS tokens. */
+#include <stdio.h>
 #include <string.h>
 
 #include <kin/error.h>
@@ -33,23 +34,31 @@ static bool has_wildcard(const char *pointer) {
   return *pointer != '\0';
 }
 
-/* Whether the first token, with ~1 for a slash and ~0 for a tilde, is
- * `name`. */
-static bool token_is(const char *pointer, kin_str name) {
-  const char *at = pointer + 1;
+/* Compares the first token with `name`, in the order of tokens as they are
+ * written: with ~1 for a slash and ~0 for a tilde. */
+static int compare_token(const char *pointer, kin_str name) {
+  const unsigned char *at = (const unsigned char *)pointer + 1;
   for (size_t i = 0; i < name.length; i++, at++) {
-    char c = *at;
-    if (c == '\0' || c == '/') {
-      return false;
+    unsigned char c = (unsigned char)name.data[i];
+    if (*at == '\0' || *at == '/') {
+      return -1;
     }
-    if (c == '~') {
-      c = *++at == '1' ? '/' : '~';
+    if (c == '~' || c == '/') {
+      if (*at != '~') {
+        return *at < '~' ? -1 : 1;
+      }
+      at++;
+      c = c == '~' ? '0' : '1';
     }
-    if (c != name.data[i]) {
-      return false;
+    if (*at != c) {
+      return *at < c ? -1 : 1;
     }
   }
-  return *at == '\0' || *at == '/';
+  return *at == '\0' || *at == '/' ? 0 : 1;
+}
+
+static bool token_is(const char *pointer, kin_str name) {
+  return compare_token(pointer, name) == 0;
 }
 
 /* Reads the first token as the index of an element. */
@@ -130,44 +139,117 @@ int kin__edit_remove(kin__edit *edit, const char *pointer) {
 
 /* Keeping. */
 
-/* The rests of the pointers that begin with the current child: *count of them
- * in `rests`. *count is 0 if a pointer ends there, so that the whole child is
- * named. Returns whether any pointer begins so. */
-static bool pointers_into(const kin__edit_walk *w, const char *const *pointers,
-                          size_t pointer_count, const char **rests,
-                          size_t *count) {
-  *count = 0;
-  for (size_t i = 0; i < pointer_count; i++) {
-    if (!is_named(w, pointers[i])) {
-      continue;
-    }
-    const char *rest = after_token(pointers[i]);
-    if (*rest == '\0') {
-      *count = 0;
-      return true;
-    }
-    rests[(*count)++] = rest;
+/* Pointers in order, so those that share their first tokens are side by side:
+ * the shared part of pointers[begin, end) is their first `at` bytes. */
+typedef struct range {
+  uint32_t begin;
+  uint32_t end;
+  uint32_t at;
+} range;
+
+/* The order of whole pointers: a token comes before all that it begins. */
+static int compare_pointers(const char *a, const char *b) {
+  while (*a == *b && *a != '\0') {
+    a++;
+    b++;
   }
-  return *count > 0;
+  int ranks[] = {*a == '/' ? 1 : (unsigned char)*a + (*a != '\0'),
+                 *b == '/' ? 1 : (unsigned char)*b + (*b != '\0')};
+  return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1]);
 }
 
-/* No pointer may be "". `rests` has room for all pointers once for each token
- * of the longest one. So a container costs no memory for each pointer that
- * leads into it. */
+static void sift(const char **heap, size_t at, size_t count) {
+  for (size_t child; (child = 2 * at + 1) < count; at = child) {
+    if (child + 1 < count &&
+        compare_pointers(heap[child], heap[child + 1]) < 0) {
+      child++;
+    }
+    if (compare_pointers(heap[at], heap[child]) >= 0) {
+      return;
+    }
+    const char *greater = heap[child];
+    heap[child] = heap[at];
+    heap[at] = greater;
+  }
+}
+
+/* Heapsort, because the C library's qsort may take memory. */
+static void sort(const char **pointers, size_t count) {
+  for (size_t i = count / 2; i-- > 0;) {
+    sift(pointers, i, count);
+  }
+  for (size_t end = count; end-- > 1;) {
+    const char *greatest = pointers[0];
+    pointers[0] = pointers[end];
+    pointers[end] = greatest;
+    sift(pointers, 0, end);
+  }
+}
+
+/* Appends the part of a range whose next token is `name`. Returns whether a
+ * pointer ends with that token. */
+static bool narrow(const char *const *pointers, const range *whole,
+                   kin_str name, range *parts, size_t *count) {
+  uint32_t bounds[2];
+  for (int i = 0; i < 2; i++) {
+    uint32_t low = whole->begin;
+    uint32_t high = whole->end;
+    while (low < high) {
+      uint32_t middle = low + (high - low) / 2;
+      bool is_before = compare_token(pointers[middle] + whole->at, name) < i;
+      low = is_before ? middle + 1 : low;
+      high = is_before ? high : middle;
+    }
+    bounds[i] = low;
+  }
+  if (bounds[0] == bounds[1]) {
+    return false;
+  }
+  const char *first = pointers[bounds[0]];
+  const char *rest = after_token(first + whole->at);
+  parts[(*count)++] = (range){bounds[0], bounds[1], (uint32_t)(rest - first)};
+  return *rest == '\0';
+}
+
+/* The parts of the ranges that begin with the current child: *count of them.
+ * Returns whether a pointer ends there, so that the whole child is named. */
+static bool ranges_into(const kin__edit_walk *w, const char *const *pointers,
+                        const range *ranges, size_t range_count, range *parts,
+                        size_t *count) {
+  char digits[24];
+  kin_str name = w->name;
+  if (!kin__edit_is_object(w->parent)) {
+    name = kin__str(digits,
+                    (size_t)snprintf(digits, sizeof digits, "%zu", w->index));
+  }
+  bool is_whole = false;
+  *count = 0;
+  for (size_t i = 0; i < range_count && !is_whole; i++) {
+    is_whole = narrow(pointers, &ranges[i], KIN__LIT("*"), parts, count) ||
+               (!token_is("/*", name) &&
+                narrow(pointers, &ranges[i], name, parts, count));
+  }
+  return is_whole;
+}
+
+/* No pointer may be "". `parts` has room for a range of each pointer, once for
+ * each token of the longest one. So a container costs no memory for each pointer
+ * that leads into it. */
 static int keep_below(kin__edit *edit, node *parent,
-                      const char *const *pointers, size_t pointer_count,
-                      const char **rests) {
+                      const char *const *pointers, const range *ranges,
+                      size_t range_count, range *parts) {
   kin__edit_walk w = kin__edit_walk_of(parent);
   int err;
   while ((err = kin__edit_walk_next(edit, &w)) == 0 && w.child != NULL) {
     size_t count;
-    bool is_on_the_way =
-        pointers_into(&w, pointers, pointer_count, rests, &count);
-    if (!is_on_the_way || (count > 0 && !is_container(w.child))) {
+    bool is_whole =
+        ranges_into(&w, pointers, ranges, range_count, parts, &count);
+    if (!is_whole && (count == 0 || !is_container(w.child))) {
       err = kin__edit_walk_remove(edit, &w);
-    } else if (count > 0) {
+    } else if (!is_whole) {
       err = kin__edit_walk_take(edit, &w);
-      err = err == 0 ? keep_below(edit, w.child, rests, count, rests + count)
+      err = err == 0 ? keep_below(edit, w.child, pointers, parts, count,
+                                  parts + count)
                      : err;
     }
     if (err != 0) {
@@ -185,7 +267,7 @@ static size_t count_tokens(const char *pointer) {
   return count;
 }
 
-int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
+int kin__edit_keep(kin__edit *edit, const char **pointers, size_t count) {
   size_t longest = 0;
   for (size_t i = 0; i < count; i++) {
     size_t tokens = count_tokens(pointers[i]);
@@ -194,9 +276,13 @@ int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
     }
     longest = tokens > longest ? tokens : longest;
   }
-  const char **rests = kin__edit_alloc(edit, longest * count * sizeof *rests);
-  return rests != NULL ? keep_below(edit, edit->root, pointers, count, rests)
-                       : KIN_ENOMEM;
+  range *parts = kin__edit_alloc(edit, longest * count * sizeof *parts);
+  if (parts == NULL) {
+    return KIN_ENOMEM;
+  }
+  sort(pointers, count);
+  range all = {0, (uint32_t)count, 0};
+  return keep_below(edit, edit->root, pointers, &all, 1, parts);
 }
 
 /* Setting. */
