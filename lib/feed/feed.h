@@ -328,7 +328,7 @@ static inline bool kin__feed_is_retry(const kin_feed *feed) {
 
 /* The server that grants the request has this address (kin__response_head).
  * Returns false if the request goes on from a list of another address, which may
- * be another cluster's. */
+ * be another cluster's. A list that begins there reuses no cached object. */
 bool kin__feed_take_address(kin_feed *feed, uint32_t server_address);
 
 /* Whether the events of a list that comes as a watch fill the stage. */

@@ -119,12 +119,17 @@ int kin__feed_send_request(kin_feed *feed,
 }
 
 bool kin__feed_take_address(kin_feed *feed, uint32_t server_address) {
+  bool is_known = feed->server_address != 0;
+  bool is_same = feed->server_address == server_address;
   bool begins_list = kin__is_list(feed->request) &&
                      !kin__listwatch_is_later_page(&feed->listwatch);
-  if (begins_list || feed->server_address == 0) {
+  if (is_known && !is_same && begins_list) {
+    kin__listwatch_doubt(&feed->listwatch, KIN__DOUBT_REPEAT);
+  }
+  if (!is_known || begins_list) {
     feed->server_address = server_address;
   }
-  return feed->server_address == server_address;
+  return !is_known || begins_list || is_same;
 }
 
 void kin__feed_pause(kin_feed *feed, kin__link *list) {

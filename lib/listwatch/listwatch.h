@@ -184,6 +184,9 @@ kin__listwatch_versions_repeat(const kin__listwatch *listwatch) {
   return listwatch->position.doubt == KIN__DOUBT_REPEAT;
 }
 
+/* Doubts versions at least so much. */
+void kin__listwatch_doubt(kin__listwatch *listwatch, kin__version_doubt doubt);
+
 /* A complete list is being applied, and what is to be listed has changed since
  * then: another list follows. */
 static inline bool kin__listwatch_is_outdated(const kin__listwatch *listwatch) {

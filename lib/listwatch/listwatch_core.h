@@ -70,8 +70,6 @@ void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms);
 
 /* True for "" and "0", which are no position. */
 bool kin__listwatch_is_any_version(const char *version);
-/* Doubts versions at least so much. */
-void kin__listwatch_doubt(kin__listwatch *listwatch, kin__version_doubt doubt);
 /* Records the loss. An open verify ends with KIN_EGONE. */
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
                                   kin_relist_reason reason,

@@ -370,6 +370,52 @@ static void test_late_moves_to_another_cluster(void **state) {
   finish(&w, &f);
 }
 
+#define POD_OF(x)                                                              \
+  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
+  "\"resourceVersion\":\"5\"},\"x\":\"" x "\"}"
+#define POSITION_LOST                                                          \
+  "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,"          \
+  "\"reason\":\"Expired\"}}\n"
+
+static void expect_text(const client_world *w, const char *part) {
+  const kin_object *object =
+      kin_store_get(kin_informer_store(w->informer), KIN_STR("n/a"));
+  kin_object_view *view;
+  assert_int_equal(kin_object_view_open(&view, object), 0);
+  kin_str json = kin_object_view_json(view);
+  char text[256];
+  snprintf(text, sizeof text, "%.*s", (int)json.length, json.data);
+  assert_non_null(strstr(text, part));
+  kin_object_view_close(view);
+}
+
+/* The first request at the new address is a list, after a lost position. A
+ * restored backup has other content under the same uid and version. */
+static void test_late_list_moves_to_another_cluster(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, SAME, MOVED_TO_B, SAME};
+  static const loop_reply here[] = {
+      {.bytes = ANSWER_TO_END ANSWER_PODS("7", POD_OF("old")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_TO_END POSITION_LOST, .then = LOOP_CLOSE}};
+  static const loop_reply there[] = {
+      {.bytes = ANSWER_TO_END ANSWER_PODS("9", POD_OF("new")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 4, there, 2);
+  loop_server_answer(&w.server, here, 2);
+  w.retry_after_ms = 1;
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.synced == 1);
+  expect_text(&w, "old");
+  CLIENT_UNTIL(&w, f.other.requests == 2);
+  expect_text(&w, "new");
+  finish(&w, &f);
+}
+
 static void count_referenced(uv_handle_t *handle, void *arg) {
   *(size_t *)arg += handle->type == UV_POLL && uv_has_ref(handle);
 }
@@ -741,6 +787,7 @@ int main(void) {
       cmocka_unit_test(test_late_serves_in_steps),
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_moves_to_another_cluster),
+      cmocka_unit_test(test_late_list_moves_to_another_cluster),
       cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_references_while_a_server_closes),
       cmocka_unit_test(test_late_replaced_server_goes_before_its_turn),
