@@ -334,9 +334,9 @@ static void test_late_running_watch_moves(void **state) {
   finish(&w, &f);
 }
 
-/* The same with a server that may be another cluster's, twice: the watch loses
- * its position, and a list follows. A request that was made before ends at the
- * server that was replaced, and says so. */
+/* KC-12: the same with a server that may be another cluster's, twice: the watch
+ * loses its position, and a list follows. A request that was made before ends
+ * at the server that was replaced, and says so. */
 static void test_late_moves_to_another_cluster(void **state) {
   (void)state;
   static const answer answers[] = {FOUND_A, MOVED_TO_B, SAME,
@@ -389,8 +389,8 @@ static void expect_text(const client_world *w, const char *part) {
   kin_object_view_close(view);
 }
 
-/* The first request at the new address is a list, after a lost position. A
- * restored backup has other content under the same uid and version. */
+/* KC-12: the first request at the new address is a list, after a lost position.
+ * A restored backup has other content under the same uid and version. */
 static void test_late_list_moves_to_another_cluster(void **state) {
   (void)state;
   static const answer answers[] = {FOUND_A, SAME, MOVED_TO_B, SAME};

@@ -337,9 +337,9 @@ static void test_open_stays_in_its_context(void **state) {
 
 #define LISTED(version, pod) ANSWER_TO_END ANSWER_PODS(version, pod)
 
-/* The chosen context gets the address of another cluster, and then the first
- * one again. A version of the one says nothing in the other. So all is listed,
- * although each server would let the watch go on. */
+/* KC-12: the chosen context gets the address of another cluster, and then the
+ * first one again. A version of the one says nothing in the other. So all is
+ * listed, although each server would let the watch go on. */
 static void test_open_moves_to_another_cluster(void **state) {
   (void)state;
   static const loop_reply here[] = {
