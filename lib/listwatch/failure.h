@@ -47,6 +47,12 @@ static inline bool kin__failure_is_malformed(const kin__failure *failure) {
   return failure->status == 400 || failure->status == 422;
 }
 
+/* Whether no version counts any more: the server has another address, or the
+ * program's source says so. A server that refuses one version has a status. */
+static inline bool kin__failure_voids_versions(const kin__failure *failure) {
+  return failure->code == KIN_EGONE && failure->status == 0;
+}
+
 /* True for an event that has no place in the order of versions: it has no
  * version or no name, its type is unknown, or it is no event at all. To be
  * asked about a granted watch only: its codes have other causes before that. */

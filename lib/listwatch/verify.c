@@ -198,7 +198,8 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
   kin__verify *verify = &listwatch->verify;
   bool is_refused =
       failure->is_rv_too_large || kin__failure_is_malformed(failure);
-  if (verify->phase == KIN__VERIFY_NONE) {
+  if (verify->phase == KIN__VERIFY_NONE ||
+      kin__failure_voids_versions(failure)) {
     return false;
   }
   if (verify->phase == KIN__VERIFY_PROVING &&

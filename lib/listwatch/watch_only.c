@@ -15,7 +15,7 @@ static bool ends_watching(const kin__listwatch *listwatch,
   }
   if (listwatch->state == KIN__LISTWATCH_OPENING) {
     return failure->status == 401 || failure->status == 403 ||
-           (failure->code == KIN_EGONE && failure->status == 0);
+           kin__failure_voids_versions(failure);
   }
   return failure->is_expired || failure->status == 410 ||
          kin__failure_is_misplaced(failure);

@@ -470,6 +470,39 @@ static void test_bad_target(void **state) {
   }
 }
 
+/* A verify that meets another address, in each of its requests, loses the
+ * position: the list that follows reuses no cached object. */
+static void test_another_address(void **state) {
+  (void)state;
+  kin__failure moved;
+  kin__failure_from_code(&moved, KIN_EGONE, "list of pods", "");
+  for (int how = 0; how < 3; how++) {
+    lw_begin(0);
+    lw_list_and_watch("10");
+    if (how < 2) {
+      lw_verify("");
+    }
+    if (how == 1) {
+      lw_page_on(1, "12"); /* the proof is next */
+    }
+    while (lw.listwatch.verify.phase == KIN__VERIFY_NONE) {
+      (void)end_at_once(false);
+      lw_input(KIN__INPUT_TIMER);
+      if (lw.listwatch.verify.phase == KIN__VERIFY_NONE) {
+        lw_page("10", "");
+        lw_input(KIN__INPUT_HEAD);
+      }
+    }
+    assert_open();
+    lw_fail(moved);
+    assert_int_equal(lw_verdict(), KIN_EGONE);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_TOO_LARGE], 1);
+    assert_true(kin__listwatch_versions_repeat(&lw.listwatch));
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_list("", 500);
+  }
+}
+
 /* Whatever else loses the position ends it. */
 static void test_position_is_lost_meanwhile(void **state) {
   (void)state;
@@ -749,6 +782,7 @@ int main(void) {
       TEST(test_server_went_back_unasked),
       TEST(test_failures_are_retried),
       TEST(test_bad_target),
+      TEST(test_another_address),
       TEST(test_position_is_lost_meanwhile),
       TEST(test_internal_errors_count),
       TEST(test_stop),
