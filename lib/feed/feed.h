@@ -326,10 +326,12 @@ static inline bool kin__feed_is_retry(const kin_feed *feed) {
   return feed->is_retry;
 }
 
-/* The server that grants the request has this address (kin__response_head).
+/* The server that answers the request has this address (kin__response_head).
  * Returns false if the request goes on from a list of another address, which may
- * be another cluster's. A list that begins there reuses no cached object. */
-bool kin__feed_take_address(kin_feed *feed, uint32_t server_address);
+ * be another cluster's: then its answer says nothing, a refusal included. A list
+ * that begins and is granted there reuses no cached object. */
+bool kin__feed_take_address(kin_feed *feed, uint32_t server_address,
+                            bool is_granted);
 
 /* Whether the events of a list that comes as a watch fill the stage. */
 static inline bool kin__feed_is_filling(const kin_feed *feed) {

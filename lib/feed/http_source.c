@@ -132,17 +132,18 @@ static void on_head(void *ctx, const kin__response_head *head) {
   source->http_status = head->status;
   source->retry_after_s = head->retry_after_s;
   kin__feed_touch(feed);
-  if (head->status != 200 && !head->is_identity) {
+  if (!kin__feed_take_address(feed, head->server_address,
+                              head->status == 200)) {
+    kin__feed_refuse(feed, KIN_EGONE,
+                     "the server has another address, and may be another "
+                     "cluster");
+  } else if (head->status != 200 && !head->is_identity) {
     break_error_response(source); /* the body would be no text for people */
   } else if (head->status != 200) {
     kin__timer_start(source->env->timers, &source->pending->error_timer,
                      kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
   } else if (!is_json(head->content_type) || !head->is_identity) {
     refuse_content(feed, head);
-  } else if (!kin__feed_take_address(feed, head->server_address)) {
-    kin__feed_refuse(feed, KIN_EGONE,
-                     "the server has another address, and may be another "
-                     "cluster");
   } else {
     kin__feed_opened(feed, head->connection);
   }

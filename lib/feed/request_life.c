@@ -118,18 +118,20 @@ int kin__feed_send_request(kin_feed *feed,
   return err <= 0 ? err : KIN_EINVAL;
 }
 
-bool kin__feed_take_address(kin_feed *feed, uint32_t server_address) {
+bool kin__feed_take_address(kin_feed *feed, uint32_t server_address,
+                            bool is_granted) {
   bool is_known = feed->server_address != 0;
   bool is_same = feed->server_address == server_address;
   bool begins_list = kin__is_list(feed->request) &&
                      !kin__listwatch_is_later_page(&feed->listwatch);
-  if (is_known && !is_same && begins_list) {
+  bool may_differ = !is_known || begins_list;
+  if (is_granted && is_known && !is_same && begins_list) {
     kin__listwatch_doubt(&feed->listwatch, KIN__DOUBT_REPEAT);
   }
-  if (!is_known || begins_list) {
+  if (is_granted && may_differ) {
     feed->server_address = server_address;
   }
-  return !is_known || begins_list || is_same;
+  return may_differ || is_same;
 }
 
 void kin__feed_pause(kin_feed *feed, kin__link *list) {

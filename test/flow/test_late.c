@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <kin/kin.h>
+#include <kin/watch.h>
 
 #include "client/host.h"
 #include "connect/late.h"
@@ -416,6 +417,69 @@ static void test_late_list_moves_to_another_cluster(void **state) {
   finish(&w, &f);
 }
 
+typedef struct ends {
+  int count;
+  int code;
+  int errors;
+} ends;
+
+static void on_only_event(const kin_watch_event *event, void *data) {
+  (void)event;
+  (void)data;
+}
+
+static void on_only_end(int code, void *data) {
+  ends *e = data;
+  e->count++;
+  e->code = code;
+}
+
+static void on_only_error(kin_error_event *event, void *data) {
+  (void)event;
+  ends *e = data;
+  e->errors++;
+}
+
+/* KC-12, TW-04: each answer of another cluster ends a retry watcher, also one
+ * that would be retried. */
+static void test_late_retry_watcher_meets_another_cluster(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, MOVED_TO_B, SAME};
+  static const loop_reply here[] = {
+      {.bytes = ANSWER_TO_END ANSWER_CHANGE("ADDED", ANSWER_POD("a", "1", "8")),
+       .then = LOOP_CLOSE}};
+  static const loop_reply there[] = {
+      {.bytes = "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"},
+      {.bytes = "HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"},
+      {.bytes = ANSWER_CHUNKED}};
+  for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+    client_world w;
+    finder f;
+    set_up(&w, &f, answers, 3, &there[i], 1);
+    loop_server_answer(&w.server, here, 1);
+    f.fresh_ms = 0;
+    client_world_open_client(&w);
+    kin_informer_options pods = KIN_INFORMER_OPTIONS_INIT;
+    pods.plural = "pods";
+    ends e = {0};
+    kin_retry_watcher_options options = KIN_RETRY_WATCHER_OPTIONS_INIT;
+    options.resource = &pods;
+    options.resource_version = "7";
+    options.on_event = on_only_event;
+    options.on_end = on_only_end;
+    options.on_error = on_only_error;
+    options.data = &e;
+    kin_retry_watcher *watcher;
+    assert_int_equal(kin_retry_watcher_open(&watcher, w.client, &options), 0);
+    CLIENT_UNTIL(&w, e.count == 1 || f.other.requests == 2);
+    assert_int_equal(f.other.requests, 1);
+    assert_int_equal(e.count, 1);
+    assert_int_equal(e.code, KIN_EGONE);
+    assert_int_equal(e.errors, 0);
+    finish(&w, &f);
+  }
+}
+
 static void count_referenced(uv_handle_t *handle, void *arg) {
   *(size_t *)arg += handle->type == UV_POLL && uv_has_ref(handle);
 }
@@ -788,6 +852,7 @@ int main(void) {
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_moves_to_another_cluster),
       cmocka_unit_test(test_late_list_moves_to_another_cluster),
+      cmocka_unit_test(test_late_retry_watcher_meets_another_cluster),
       cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_references_while_a_server_closes),
       cmocka_unit_test(test_late_replaced_server_goes_before_its_turn),
