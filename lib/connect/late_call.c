@@ -24,6 +24,8 @@ void kin__late_end_call(kin__late_call *call,
   on_end(ctx, error);
 }
 
+/* Each server's transport counts its connections from 1. With the generation,
+ * no connection of one server has the number of another's. */
 static void on_call_head(void *ctx, const kin__response_head *head) {
   kin__late_call *call = ctx;
   if (head->status == 401 && call->old == NULL) {
@@ -31,6 +33,7 @@ static void on_call_head(void *ctx, const kin__response_head *head) {
   }
   kin__response_head known = *head;
   known.server_address = call->server_address;
+  known.connection |= (uint64_t)call->generation << 40;
   call->callbacks.on_head(call->ctx, &known);
 }
 
@@ -73,6 +76,7 @@ int kin__late_start_call(kin__late_call *call) {
     return err;
   }
   call->server_address = late->address;
+  call->generation = late->generation;
   kin__link_remove(&call->node);
   kin__link_push(&late->running, &call->node);
   if (call->is_paused) {

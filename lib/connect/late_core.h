@@ -20,6 +20,7 @@ typedef struct kin__late_call {
   kin__exchange_callbacks callbacks;
   void *ctx;
   uint32_t server_address; /* of the server that it runs on */
+  uint32_t generation;     /* of that server, see kin__late */
   bool is_paused;          /* while it waits */
 } kin__late_call;
 

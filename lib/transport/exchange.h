@@ -36,7 +36,8 @@ typedef struct kin__response_head {
   kin_str etag;     /* quoted, as it came; "" if absent, malformed or over
                      * KIN__ETAG_MAX bytes */
   uint64_t connection; /* the number of the response's connection: unique in its
-                        * transport, never 0 */
+                        * transport, and among the servers of a client; never
+                        * 0 */
   uint32_t server_address; /* changes when the client's server has another
                             * address, and may be another cluster's; 0: never */
 } kin__response_head;

@@ -276,6 +276,50 @@ static void *start_other(client_world *w, bool *has_ended) {
   return exchange;
 }
 
+typedef struct numbered {
+  uint64_t connection;
+  bool has_ended;
+} numbered;
+
+static void on_numbered_head(void *ctx, const kin__response_head *head) {
+  ((numbered *)ctx)->connection = head->connection;
+}
+
+static void on_numbered_end(void *ctx, const kin__exchange_error *error) {
+  assert_null(error);
+  ((numbered *)ctx)->has_ended = true;
+}
+
+/* Each server's transport counts its connections from 1. A connection of one
+ * server must not be taken for one of another: the proof of a verify rests on
+ * these numbers. */
+static void test_late_connections_differ(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, FOUND_B, FOUND_A, SAME};
+  static const kin__exchange_callbacks callbacks = {.on_head = on_numbered_head,
+                                                    .on_body = on_other_body,
+                                                    .on_end = on_numbered_end};
+  static const kin__request request = {.target = "/x", .accept = "*/*"};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 4, list_and_watch, 1);
+  loop_server_answer(&w.server, list_and_watch, 1);
+  f.fresh_ms = 0;
+  assert_int_equal(client_world_open_client(&w), 0);
+  const kin__transport_ops *ops = &kin__client_host(w.client)->env->transport;
+  numbered n[3] = {{0}};
+  for (size_t i = 0; i < 3; i++) {
+    void *exchange;
+    assert_int_equal(
+        ops->start(ops->ctx, &request, &callbacks, &n[i], &exchange), 0);
+    CLIENT_UNTIL(&w, n[i].has_ended);
+  }
+  assert_true(n[0].connection != n[1].connection);
+  assert_true(n[1].connection != n[2].connection);
+  assert_true(n[0].connection != n[2].connection);
+  finish(&w, &f);
+}
+
 #define CROWD 100u
 #define CALLS_PER_STEP 16u
 
@@ -848,6 +892,7 @@ int main(void) {
       cmocka_unit_test(test_late_requests_wait),
       cmocka_unit_test(test_late_failures_are_told),
       cmocka_unit_test(test_late_other_settings),
+      cmocka_unit_test(test_late_connections_differ),
       cmocka_unit_test(test_late_serves_in_steps),
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_moves_to_another_cluster),
