@@ -53,6 +53,7 @@ struct kin__list_check {
   kin__timer timer;
   check_phase phase;
   char version[KIN__VERSION_SIZE];
+  uint32_t server_address; /* that the version is of */
 
   kin__slots slots; /* of entry */
   kin__map map;
@@ -300,9 +301,10 @@ static uint64_t count_missing(const kin__list_check *check) {
 
 static void on_list_complete(kin__list_check *check) {
   kin__feed_counters *counters = &check->of.feed->counters;
-  if (strcmp(kin__listwatch_list_version(&check->pager.feed.listwatch),
+  if (check->pager.feed.server_address != check->server_address ||
+      strcmp(kin__listwatch_list_version(&check->pager.feed.listwatch),
              check->version) != 0) {
-    give_up(check, "the server listed another one");
+    give_up(check, "the server listed another one, or has another address");
     return;
   }
   counters->checked_lists++;
@@ -381,10 +383,7 @@ static bool gather_step(kin__list_check *check) {
 }
 
 bool kin__list_check_step(kin__list_check *check) {
-  if (check == NULL) {
-    return false;
-  }
-  if (check->is_closing) {
+  if (check == NULL || check->is_closing) {
     return kin__list_check_free_step(check);
   }
   if (check->phase == CHECK_IDLE || check->phase > CHECK_GATHERING) {
@@ -554,6 +553,7 @@ void kin__list_check_begin(kin__list_check **made,
   }
   interrupt(check);
   snprintf(check->version, sizeof check->version, "%s", version);
+  check->server_address = feed->server_address;
   check->tries = 0;
   check->phase = CHECK_CLEARING;
 }

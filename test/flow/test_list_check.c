@@ -337,6 +337,23 @@ static void test_consistency_of_another_version(void **state) {
   }
 }
 
+/* KC-12: a server that was found meanwhile may be another cluster's. Its list at
+ * the same version says nothing. */
+static void test_consistency_of_another_address(void **state) {
+  (void)state;
+  check_world c;
+  ck_open(&c);
+  c.w.script.server_address = 1;
+  ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+  c.w.script.server_address = 2;
+  ck_answer(&c, 200, CK_LIST(CK_C));
+  ck_expect_counts(&c, 0, 0);
+  assert_int_equal(c.times_told, 0);
+  assert_non_null(strstr(c.said, "cannot be checked"));
+  assert_non_null(strstr(c.said, "another address"));
+  iw_finish(&c.w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_consistency_asks_for_the_same),
@@ -350,6 +367,7 @@ int main(void) {
       cmocka_unit_test(test_consistency_retries),
       cmocka_unit_test(test_consistency_gives_up),
       cmocka_unit_test(test_consistency_of_another_version),
+      cmocka_unit_test(test_consistency_of_another_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,8 @@ bool script_request_head(script_request *request, int status) {
                              .content_type = {"application/json", 16},
                              .retry_after_s = -1,
                              .is_identity = true,
-                             .connection = request->env->connection};
+                             .connection = request->env->connection,
+                             .server_address = request->env->server_address};
   return script_request_give_head(request, &head);
 }
 

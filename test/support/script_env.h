@@ -53,10 +53,11 @@ typedef struct script_env {
   script_request *requests[SCRIPT_MAX_REQUESTS]; /* open ones */
   unsigned request_count;                        /* sent so far */
   char last_target[2048];                        /* of the newest request */
-  int fail_start;      /* start() fails this many times with KIN_ENOMEM */
-  uint64_t connection; /* that heads say they came on */
-  bool stream_refused; /* after script_use_streams: a stream was refused */
-  size_t split;        /* > 0: bodies are given in pieces of this many bytes */
+  int fail_start;          /* start() fails this many times with KIN_ENOMEM */
+  uint64_t connection;     /* that heads say they came on */
+  uint32_t server_address; /* that heads say the server has */
+  bool stream_refused;     /* after script_use_streams: a stream was refused */
+  size_t split; /* > 0: bodies are given in pieces of this many bytes */
   /* Called before a run of tasks and deferred calls, and after each of them;
    * see step_meter.h. NULL: nobody. */
   void (*on_step)(void *ctx, bool is_before);
