@@ -109,7 +109,8 @@ typedef struct kin_request_options {
  * Returns 0. A negative code fails the request. Selectors or parameters over
  * their limits, or a parameter with a name of the library's, fail it with
  * KIN_EINVAL. The failure is reported, and the request is repeated after the
- * backoff. */
+ * backoff. KIN_EGONE means the same as from open of a kin_lister_watcher: a watch
+ * is followed by a consistent list, and a retry watcher ends. */
 typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
 
 /** A lister-watcher: functions of the program, and their context.
