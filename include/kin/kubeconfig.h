@@ -158,8 +158,10 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * reading finds is chosen then, as kubectl would choose it. A new address
  * (server or tls-server-name) in the chosen context may be another cluster's,
  * where versions say nothing: informers report KIN_EGONE and list anew, other
- * followers end with that code. A cluster that was made anew at the same
- * address is not noticed before its server refuses a version.
+ * followers end with that code. The retries of a request and the run of a leader
+ * elector go on at the new address. A cluster that was made anew at the same
+ * address, or that another proxy-url reaches at the same address, is not noticed
+ * before its server refuses a version.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment by

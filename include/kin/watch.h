@@ -83,7 +83,8 @@ typedef void (*kin_watch_close_cb)(void *data);
  *   - the version is too old (410, or the reason "Expired" or "Gone", as an
  *     event of the watch: KIN_EGONE);
  *   - the server has another address, and may be another cluster
- *     (kin_client_open_kubeconfig): KIN_EGONE, status 0;
+ *     (kin_client_open_kubeconfig): KIN_EGONE, status 0. The first server
+ *     that grants a watch counts, also if the version is of another one;
  *   - an event has no version or is of an unknown type, or its object has no
  *     name, so that resuming might skip another (status 500, reason
  *     "InternalError").
