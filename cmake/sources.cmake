@@ -490,7 +490,8 @@ set(apisim_sources
   tools/apisim/token.c
   tools/apisim/version.c
   tools/apisim/watch.c
-  tools/apisim/write.c)
+  tools/apisim/write.c
+  tools/apisim/write_options.c)
 
 set(kinformer_program_sources
   tools/kinformer/words.c

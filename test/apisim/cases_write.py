@@ -92,6 +92,65 @@ def test_dry_run_stores_nothing(start):
     assert sim.get(f"{MAPS}/m").status == 404
 
 
+def test_options_of_writes_are_checked_first(start):
+    sim = start()
+    kept = sim.create(MAPS, "m", data={"k": "1"})
+    body = {"metadata": {"name": "m"}, "data": {"k": "2"}}
+    apply = {"Content-Type": "application/apply-patch+yaml"}
+    unsupported = ("dryRun=Foo", "dryRun=all", "dryRun=", "dryRun=All&dryRun=x")
+    for method, kind, headers, more in (
+            ("PUT", "Update", {}, ""), ("PATCH", "Patch", MERGE, ""),
+            ("PATCH", "Patch", apply, "&fieldManager=x"),
+            ("DELETE", "Delete", {}, "")):
+        for query in unsupported:
+            sent = None if method == "DELETE" else body
+            check(sim.ask(method, f"{MAPS}/m?{query}{more}", sent, headers),
+                  422, "Invalid", f"{kind}Options.meta.k8s.io")
+    check(sim.post(f"{MAPS}?dryRun=Foo", {"metadata": {"name": "n"}}), 422,
+          "Invalid", 'CreateOptions.meta.k8s.io "" is invalid: dryRun: '
+          'Unsupported value: ["Foo"]: supported values: "All"')
+    check(sim.ask("DELETE", f"{MAPS}?dryRun=Foo"), 422, "Invalid",
+          "DeleteOptions")
+    check(sim.post(f"{MAPS}?dryRun=Foo&fieldValidation=x&fieldManager="
+                   + "m" * 129, {"metadata": {"name": "n"}}), 422, "Invalid",
+          "[fieldManager: Too long: may not be more than 128 bytes, dryRun: ")
+    assert sim.get(MAPS).json()["items"] == [
+        {key: kept[key] for key in ("metadata", "data")}]
+
+
+def test_delete_options_are_checked_first(start):
+    sim = start()
+    sim.create(MAPS, "m")
+    for body in (b"[1", b"not json", b"[]", b"1", b'{"kind":"Foo"}',
+                 b'{"kind":"Status","apiVersion":"v1"}', b'{"kind":1}',
+                 b'{"dryRun":"All"}', b'{"preconditions":"x"}',
+                 b'{"propagationPolicy":1}', b'{"a":' * 100000):
+        for path in (MAPS, f"{MAPS}/m", f"{MAPS}/absent"):
+            check(sim.ask("DELETE", path, body), 400, "BadRequest")
+    wrong = check(sim.ask("DELETE", f"{MAPS}/m",
+                          {"kind": "Foo", "apiVersion": "v9"}), 400,
+                  "BadRequest")
+    assert wrong["message"].startswith(
+        'no kind "Foo" is registered for version "v9"')
+    for options in ({"dryRun": ["Foo"]}, {"dryRun": ["All", "Foo"]},
+                    {"propagationPolicy": "Foo"}):
+        for path in (MAPS, f"{MAPS}/m", f"{MAPS}/absent"):
+            check(sim.ask("DELETE", path, options), 422, "Invalid",
+                  "Unsupported value: ")
+    check(sim.ask("DELETE", f"{MAPS}/m?propagationPolicy=Foo"), 422, "Invalid",
+          'propagationPolicy: Unsupported value: "Foo": supported values: '
+          '"Foreground", "Background", "Orphan", "nil"')
+    assert names(sim.get(MAPS).json()["items"]) == ["m"]
+    # Clients send those of the group; a body counts instead of the query.
+    good = {"kind": "DeleteOptions", "apiVersion": "apps/v1",
+            "propagationPolicy": "Background", "orphanDependents": None}
+    assert sim.ask("DELETE", f"{MAPS}/m", {**good, "dryRun": ["All"]}
+                   ).status == 200
+    assert sim.get(f"{MAPS}/m").status == 200
+    assert sim.ask("DELETE", f"{MAPS}/m?dryRun=All", good).status == 200
+    assert sim.get(f"{MAPS}/m").status == 404
+
+
 def test_update(start):
     sim = start()
     made = sim.create(MAPS, "m", data={"k": "1"})

@@ -12,25 +12,8 @@
 #include "sim.h"
 #include "status.h"
 
-enum { FIELD_MANAGER_MAX = 128 };
 static const char LAST_APPLIED[] =
     "kubectl.kubernetes.io/last-applied-configuration";
-
-bool apply_check_options(const api_call *call) {
-  const char *name = request_query(&call->c->req, "fieldManager");
-  field_error error = {.field = "fieldManager"};
-  if (name == NULL || *name == '\0') {
-    error.reason = "FieldValueRequired";
-    error.message = "Required value: is required for apply patch";
-  } else if (strlen(name) > FIELD_MANAGER_MAX) {
-    error.reason = "FieldValueTooLong";
-    error.message = "Too long: may not be more than 128 bytes";
-  } else {
-    return true;
-  }
-  status_invalid(call->c, "meta.k8s.io", "PatchOptions", "", &error, 1);
-  return false;
-}
 
 /* -------------------------------------------------------------- conflicts */
 

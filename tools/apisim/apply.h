@@ -8,9 +8,6 @@
 
 #include "call.h"
 
-/* Whether the options of an apply are there and right; else the request is
- * answered. */
-bool apply_check_options(const api_call *call);
 /* Answers that the configuration does not fit the type. */
 void apply_refuse(const api_call *call, yyjson_mut_val *config,
                   const char *problem);

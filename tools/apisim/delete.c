@@ -17,6 +17,7 @@
 #include "object.h"
 #include "sim.h"
 #include "status.h"
+#include "write_options.h"
 
 typedef struct delete_target {
   resource *res;
@@ -119,42 +120,25 @@ static void answer_object(const api_call *call, const rev *r) {
   resp_end(call->c);
 }
 
-/* The preconditions of DeleteOptions. False if the request is answered. */
-static bool check_preconditions(const api_call *call, const rev *r) {
-  const buf *body = &call->c->req.body;
-  if (body->len == 0) {
-    return true;
-  }
-  if (!object_depth_ok(body->data, body->len)) {
-    status_bad_request(call->c, "exceeded max depth");
-    return false;
-  }
-  yyjson_doc *doc = yyjson_read(body->data, body->len, 0);
-  if (!yyjson_is_obj(yyjson_doc_get_root(doc))) {
-    yyjson_doc_free(doc);
-    status_bad_request(call->c, "couldn't get version/kind; json parse error");
-    return false;
-  }
-  yyjson_val *pre = yyjson_obj_get(yyjson_doc_get_root(doc), "preconditions");
-  const char *uid = yyjson_get_str(yyjson_obj_get(pre, "uid"));
-  const char *version = yyjson_get_str(yyjson_obj_get(pre, "resourceVersion"));
+/* False if a precondition does not hold and the request is answered. */
+static bool check_preconditions(const api_call *call,
+                                const delete_options *opts, const rev *r) {
   buf detail = {0};
   slice have_uid = rev_text(r, r->uid);
   slice have_version = rev_text(r, r->rv_text);
-  if (uid != NULL && !slice_is(have_uid, uid)) {
+  if (opts->uid != NULL && !slice_is(have_uid, opts->uid)) {
     buf_printf(&detail,
                "the UID in the precondition (%s) does not match the UID in "
                "record (%.*s). The object might have been deleted and then "
                "recreated",
-               uid, (int)have_uid.len, have_uid.ptr);
-  } else if (version != NULL && !slice_is(have_version, version)) {
+               opts->uid, (int)have_uid.len, have_uid.ptr);
+  } else if (opts->version != NULL && !slice_is(have_version, opts->version)) {
     buf_printf(&detail,
                "the ResourceVersion in the precondition (%s) does not match "
                "the ResourceVersion in record (%.*s). The object might have "
                "been modified",
-               version, (int)have_version.len, have_version.ptr);
+               opts->version, (int)have_version.len, have_version.ptr);
   }
-  yyjson_doc_free(doc);
   bool ok = detail.len == 0;
   if (!ok) {
     status_precondition(call->c, call->res, call->name, detail.data);
@@ -163,25 +147,7 @@ static bool check_preconditions(const api_call *call, const rev *r) {
   return ok;
 }
 
-/* Whether the query or the DeleteOptions ask for a dry run. */
-static bool is_dry_run(const api_call *call) {
-  const char *text = request_query(&call->c->req, "dryRun");
-  if (text != NULL && strcmp(text, "All") == 0) {
-    return true;
-  }
-  const buf *body = &call->c->req.body;
-  if (body->len == 0 || !object_depth_ok(body->data, body->len)) {
-    return false;
-  }
-  yyjson_doc *doc = yyjson_read(body->data, body->len, 0);
-  bool all = yyjson_equals_str(
-      yyjson_arr_get_first(yyjson_obj_get(yyjson_doc_get_root(doc), "dryRun")),
-      "All");
-  yyjson_doc_free(doc);
-  return all;
-}
-
-static void delete_named(const api_call *call) {
+static void delete_named(const api_call *call, const delete_options *opts) {
   char *key = object_key(call->ns, call->name);
   rev *r = table_get(call->res->table, key);
   if (r == NULL) {
@@ -189,11 +155,11 @@ static void delete_named(const api_call *call) {
     free(key);
     return;
   }
-  if (check_preconditions(call, r)) {
+  if (check_preconditions(call, opts, r)) {
     delete_target t = {call->res, key, rev_ref(r)};
     bool gone = !has_member(r, "finalizers");
     rev *last =
-        is_dry_run(call) ? rev_ref(r) : delete_one(call->c->sim, &t, &gone);
+        opts->dry_run ? rev_ref(r) : delete_one(call->c->sim, &t, &gone);
     if (!gone || is_kind(call->res, "pods") || is_kind(call->res, "services")) {
       answer_object(call, last);
     } else {
@@ -209,21 +175,18 @@ static bool match_filter(const rev *r, void *data) {
   return filter_match(data, r);
 }
 
-static void delete_collection(const api_call *call) {
-  list_options lo;
-  if (!list_options_read(call, &lo)) {
-    return;
-  }
+static void delete_listed(const api_call *call, list_options *lo,
+                          bool dry_run) {
   store *st = call->c->sim->store;
   list_query q = {
       .version = store_revision(st),
-      .prefix = lo.filter.prefix,
+      .prefix = lo->filter.prefix,
       .start = "",
       .match = match_filter,
-      .data = &lo.filter,
+      .data = &lo->filter,
   };
   snapshot all = table_list(call->res->table, &q);
-  size_t count = is_dry_run(call) ? 0 : all.count;
+  size_t count = dry_run ? 0 : all.count;
   for (size_t i = 0; i < count; i++) {
     rev *r = all.items[i];
     slice ns = rev_text(r, r->ns);
@@ -238,6 +201,18 @@ static void delete_collection(const api_call *call) {
     buf_free(&key);
   }
   list_send(call, all, store_revision(st));
+}
+
+static void delete_collection(const api_call *call) {
+  list_options lo;
+  if (!list_options_read(call, &lo)) {
+    return;
+  }
+  delete_options opts;
+  if (delete_options_read(call, &opts)) {
+    delete_listed(call, &lo, opts.dry_run);
+    delete_options_free(&opts);
+  }
   list_options_free(&lo);
 }
 
@@ -245,7 +220,11 @@ void delete_answer(const api_call *call) {
   if (call->sub != NULL) {
     status_method_not_allowed(call->c);
   } else if (call->name != NULL) {
-    delete_named(call);
+    delete_options opts;
+    if (delete_options_read(call, &opts)) {
+      delete_named(call, &opts);
+      delete_options_free(&opts);
+    }
   } else {
     delete_collection(call);
   }

@@ -120,37 +120,9 @@ static void find_for_apply(schema s, yyjson_mut_val *value, buf *problems) {
 
 /* ----------------------------------------------------------------- answers */
 
-static const char *parameter(const api_call *call) {
-  const char *text = request_query(&call->c->req, "fieldValidation");
-  return text != NULL ? text : "";
-}
-
-bool field_validation_check(const api_call *call) {
-  const char *text = parameter(call);
-  if (*text == '\0' || strcmp(text, "Ignore") == 0 ||
-      strcmp(text, "Strict") == 0 || strcmp(text, "Warn") == 0) {
-    return true;
-  }
-  bool create = strcmp(call->verb, "create") == 0;
-  bool update = strcmp(call->verb, "update") == 0;
-  buf message = {0};
-  buf_puts(&message, "Unsupported value: ");
-  buf_put_json(&message, text, strlen(text));
-  buf_puts(&message, ": supported values: \"\", \"Ignore\", \"Strict\", "
-                     "\"Warn\"");
-  field_error error = {"FieldValueNotSupported", message.data,
-                       "fieldValidation"};
-  status_invalid(call->c, "meta.k8s.io",
-                 create   ? "CreateOptions"
-                 : update ? "UpdateOptions"
-                          : "PatchOptions",
-                 "", &error, 1);
-  buf_free(&message);
-  return false;
-}
-
 bool field_validation_is_strict(const api_call *call) {
-  return strcmp(parameter(call), "Strict") == 0;
+  const char *text = request_query(&call->c->req, "fieldValidation");
+  return text != NULL && strcmp(text, "Strict") == 0;
 }
 
 static buf find(const api_call *call, yyjson_mut_doc *doc) {

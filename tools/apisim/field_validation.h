@@ -8,9 +8,6 @@
 #include "call.h"
 #include "schema.h"
 
-/* Whether the parameter is one of Ignore, Strict, Warn; else the request is
- * answered. */
-bool field_validation_check(const api_call *call);
 /* Whether the parameter is Strict. */
 bool field_validation_is_strict(const api_call *call);
 /* Appends what is wrong with an object, or with a merge patch or a strategic

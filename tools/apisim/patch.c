@@ -14,6 +14,7 @@
 #include "status.h"
 #include "strategic.h"
 #include "write.h"
+#include "write_options.h"
 
 typedef enum patch_type {
   PATCH_UNKNOWN,
@@ -83,13 +84,6 @@ static void patch_object(const api_call *call, yyjson_mut_doc *patch,
 }
 
 static void patch_by_request(const api_call *call) {
-  if (request_query(&call->c->req, "force") != NULL) {
-    field_error error = {"FieldValueForbidden",
-                         "Forbidden: may not be specified for non-apply patch",
-                         "force"};
-    status_invalid(call->c, "meta.k8s.io", "PatchOptions", "", &error, 1);
-    return;
-  }
   yyjson_mut_doc *doc = body_read_patch(call);
   bool json = type_of(call) == PATCH_JSON;
   if (doc == NULL || (!json && !field_validation_patch(call, doc))) {
@@ -198,7 +192,7 @@ static bool check_is_json(const api_call *call) {
 }
 
 static void apply_by_request(const api_call *call) {
-  if (!apply_check_options(call) || !check_is_json(call)) {
+  if (!check_is_json(call)) {
     return;
   }
   yyjson_mut_doc *config = body_read_object(call);
@@ -227,9 +221,11 @@ void patch_answer(const api_call *call) {
     status_unsupported_media(call->c, "application/json-patch+json, "
                                       "application/merge-patch+json, "
                                       "application/apply-patch+yaml");
-  } else if (type == PATCH_APPLY) {
-    apply_by_request(call);
-  } else {
-    patch_by_request(call);
+  } else if (write_options_check(call, type == PATCH_APPLY)) {
+    if (type == PATCH_APPLY) {
+      apply_by_request(call);
+    } else {
+      patch_by_request(call);
+    }
   }
 }

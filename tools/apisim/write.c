@@ -20,6 +20,7 @@
 #include "render.h"
 #include "sim.h"
 #include "status.h"
+#include "write_options.h"
 
 /* Whether the body is JSON; else the request is answered. */
 static bool check_json(const api_call *call) {
@@ -105,11 +106,6 @@ static bool namespace_exists(const api_call *call) {
 }
 
 /* ------------------------------------------------------------------ commit */
-
-static bool is_dry_run(const api_call *call) {
-  const char *text = request_query(&call->c->req, "dryRun");
-  return text != NULL && strcmp(text, "All") == 0;
-}
 
 /* Renders doc with the next revision and stores it. */
 static rev *commit(struct sim *s, const resource *res, const char *key,
@@ -198,7 +194,7 @@ void write_create(const api_call *call, yyjson_mut_doc *doc) {
   } else {
     settle_new(c->sim, call->res, call->ns, doc);
     managed_record_new(call, doc);
-    if (is_dry_run(call)) {
+    if (write_options_dry_run(call)) {
       answer_unstored(call, 201, doc);
     } else {
       list_send_one(call, 201, commit(c->sim, call->res, key, doc));
@@ -212,7 +208,7 @@ static void create(const api_call *call) {
     status_method_not_allowed(call->c);
     return;
   }
-  if (!check_json(call)) {
+  if (!write_options_check(call, false) || !check_json(call)) {
     return;
   }
   yyjson_mut_doc *doc = body_read_object(call);
@@ -333,7 +329,7 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
                  memcmp(same->data, old->json->data, same->len) != 0;
   blob_unref(same);
   meta = object_meta(doc);
-  if (is_dry_run(call)) {
+  if (write_options_dry_run(call)) {
     answer_unstored(call, 200, doc);
   } else if (!changed) {
     list_send_one(call, 200, old);
@@ -474,7 +470,7 @@ static void update(const api_call *call) {
     status_method_not_allowed(call->c);
     return;
   }
-  if (!check_json(call)) {
+  if (!write_options_check(call, false) || !check_json(call)) {
     return;
   }
   yyjson_mut_doc *doc = body_read_object(call);
@@ -490,10 +486,6 @@ static void update(const api_call *call) {
 }
 
 void write_answer(const api_call *call) {
-  bool deletes = strncmp(call->verb, "delete", 6) == 0;
-  if (!deletes && !field_validation_check(call)) {
-    return;
-  }
   if (strcmp(call->verb, "create") == 0) {
     create(call);
   } else if (strcmp(call->verb, "update") == 0) {
