@@ -348,6 +348,21 @@ def test_finalizers_hold_an_object(start):
     assert [x["type"] for x in events] == ["MODIFIED", "MODIFIED", "DELETED"]
 
 
+def test_only_a_list_of_finalizers_holds(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    for at, head in ((path, {"apiVersion": "example.com/v1", "kind": "Widget"}),
+                     (MAPS, {})):
+        for none in (None, [], "x", {"a": 1}, 7):
+            sim.create(at, "w", metadata={"finalizers": none, "labels": None},
+                       **head)
+            stored = sim.get(f"{at}/w").json()["metadata"]
+            assert none is not None or "finalizers" not in stored
+            assert "labels" not in stored
+            sim.delete(f"{at}/w")
+            assert sim.get(f"{at}/w").status == 404, none
+
+
 def test_a_namespace_takes_its_objects_along(start):
     sim = start()
     sim.create("/api/v1/namespaces", "n")

@@ -50,9 +50,15 @@ static rev *mark_deleted(struct sim *s, const delete_target *t) {
   return r;
 }
 
-static bool has_member(const rev *r, const char *key) {
-  span value = scan_find(r->json->data, r->meta, key);
-  return value.len > 2; // neither absent nor [] nor ""
+static bool is_held(const rev *r) {
+  /* As object_is_held(); the store's text has no white space. */
+  slice list = span_slice(r->json->data,
+                          scan_find(r->json->data, r->meta, "finalizers"));
+  return list.len > 2 && *list.ptr == '[';
+}
+
+static bool is_marked(const rev *r) {
+  return scan_find(r->json->data, r->meta, "deletionTimestamp").len != 0;
 }
 
 static void delete_contents(struct sim *s, const rev *ns) {
@@ -77,10 +83,10 @@ rev *delete_now(struct sim *s, resource *res, const char *key, const rev *r) {
 /* Deletes or marks one object. Returns the newest version, counted, and
  * whether it is gone. */
 static rev *delete_one(struct sim *s, const delete_target *t, bool *gone) {
-  bool held = has_member(t->r, "finalizers");
+  bool held = is_held(t->r);
   *gone = !held;
   rev *last = rev_ref(t->r);
-  bool marked = has_member(t->r, "deletionTimestamp");
+  bool marked = is_marked(t->r);
   if (!marked && (held || is_kind(t->res, "pods"))) {
     rev_unref(last);
     last = rev_ref(mark_deleted(s, t));
@@ -157,7 +163,7 @@ static void delete_named(const api_call *call, const delete_options *opts) {
   }
   if (check_preconditions(call, opts, r)) {
     delete_target t = {call->res, key, rev_ref(r)};
-    bool gone = !has_member(r, "finalizers");
+    bool gone = !is_held(r);
     rev *last =
         opts->dry_run ? rev_ref(r) : delete_one(call->c->sim, &t, &gone);
     if (!gone || is_kind(call->res, "pods") || is_kind(call->res, "services")) {

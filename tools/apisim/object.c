@@ -134,6 +134,10 @@ void object_drop_repeats(yyjson_mut_val *value) {
   }
 }
 
+bool object_is_held(yyjson_mut_val *meta) {
+  return yyjson_mut_arr_size(yyjson_mut_obj_get(meta, "finalizers")) != 0;
+}
+
 static bool is_content(const resource *res, yyjson_mut_val *key) {
   bool counts_status = res->custom && !res->has_status;
   return !yyjson_mut_equals_str(key, "kind") &&
@@ -312,7 +316,8 @@ const char *const OBJECT_META_ORDER[OBJECT_META_COUNT] = {
 };
 
 /* Members outside the order are unknown to the typed object, which a real
- * server drops; so they go. */
+ * server drops; so they go, and those that are null. The metadata of a custom
+ * resource is typed, too. */
 static void order_meta(yyjson_mut_doc *doc, yyjson_mut_val *root) {
   yyjson_mut_val *from = object_meta(doc);
   yyjson_mut_val *to = yyjson_mut_obj(doc);
@@ -432,6 +437,7 @@ blob *object_render(yyjson_mut_doc *doc, const resource *res) {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     object_set_text(doc, root, "kind", res->kind);
     object_set_text(doc, root, "apiVersion", res->api_version);
+    order_meta(doc, root);
     object_sort(root);
   } else {
     order_typed(doc, res);

@@ -42,6 +42,8 @@ extern const char *const OBJECT_META_ORDER[OBJECT_META_COUNT];
 /* Leaves of members of one name the last, as Go's decoder does, in all objects
  * of the value. What is stored has each member once. */
 void object_drop_repeats(yyjson_mut_val *value);
+/* Whether finalizers hold the object with this metadata. */
+bool object_is_held(yyjson_mut_val *meta);
 /* Sorts the members of all objects in the value. */
 void object_sort(yyjson_mut_val *value);
 /* Whether the two differ in content, so that the object gets a new generation.

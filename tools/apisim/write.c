@@ -308,10 +308,6 @@ static bool check_version(const api_call *call, yyjson_mut_val *meta,
   return false;
 }
 
-static bool has_finalizers(yyjson_mut_val *meta) {
-  return yyjson_mut_arr_size(yyjson_mut_obj_get(meta, "finalizers")) != 0;
-}
-
 /* Stores doc as the next version of old and answers, unless nothing changed. */
 static void store_change(const api_call *call, yyjson_mut_doc *doc,
                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
@@ -334,7 +330,7 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
   } else if (!changed) {
     list_send_one(call, 200, old);
   } else if (object_text(meta, "deletionTimestamp") != NULL &&
-             !has_finalizers(meta)) {
+             !object_is_held(meta)) {
     /* What held it back is gone: it goes without another version. */
     answer_unstored(call, 200, doc);
     delete_now(call->c->sim, call->res, key, old);
