@@ -397,6 +397,26 @@ def test_updates_that_need_a_version(start):
                        {"metadata": {"name": "x"}}).status == 200
 
 
+def test_version_0_is_none(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    head = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    for path, more, code in ((MAPS, {}, 200), (leases, {}, 422),
+                             (widgets, head, 422)):
+        made = sim.create(path, "m", metadata={"resourceVersion": "0"}, **more)
+        assert int(made["metadata"]["resourceVersion"]) > 0
+        made["metadata"]["resourceVersion"] = "0"
+        put = sim.ask("PUT", f"{path}/m", made)
+        assert put.status == code, put.body
+        if code == 422:
+            check(put, 422, "Invalid", "resourceVersion: Invalid value: 0: "
+                  "must be specified for an update")
+        patched = sim.ask("PATCH", f"{path}/m",
+                          {"metadata": {"resourceVersion": "0"}}, MERGE)
+        assert patched.status == code, patched.body
+
+
 def test_updates_that_create(start):
     """Which resources do is in their strategies (AllowCreateOnUpdate)."""
     sim = start()

@@ -45,6 +45,14 @@ static bool check_namespace(const api_call *call, yyjson_mut_val *meta) {
   return true;
 }
 
+/* The version that an object names; 0 is none, as in Go. False if it is no
+ * number. */
+static bool read_version(yyjson_mut_val *meta, uint64_t *version) {
+  const char *text = object_text(meta, "resourceVersion");
+  *version = 0;
+  return text == NULL || *text == '\0' || slice_to_u64(slice_of(text), version);
+}
+
 static bool check_name(const api_call *call, const char *name) {
   if (name_is_subdomain(slice_of(name))) {
     return true;
@@ -176,8 +184,8 @@ void write_create(const api_call *call, yyjson_mut_doc *doc) {
   conn *c = call->c;
   object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
-  const char *version = object_text(meta, "resourceVersion");
-  if (version != NULL && *version != '\0') {
+  uint64_t version;
+  if (read_version(meta, &version) && version != 0) {
     status_send(c, 500, NULL,
                 "resourceVersion should not be set on objects to be created",
                 NULL);
@@ -279,22 +287,22 @@ static bool precondition_failed(const api_call *call, const char *uid,
 /* Whether the version the client based its change on is the newest. */
 static bool check_version(const api_call *call, yyjson_mut_val *meta,
                           const rev *old) {
-  const char *version = object_text(meta, "resourceVersion");
-  uint64_t number;
-  if (version != NULL && *version != '\0') {
-    if (slice_is(rev_text(old, old->rv_text), version)) {
-      return true;
-    }
-    if (slice_to_u64(slice_of(version), &number)) {
-      status_conflict(call->c, call->res, call->name, NULL);
-      return false;
-    }
+  uint64_t version;
+  if (!read_version(meta, &version)) {
     buf message = {0};
     buf_printf(&message, "strconv.ParseUint: parsing \"%s\": invalid syntax",
-               version);
+               object_text(meta, "resourceVersion"));
     status_send(call->c, 500, NULL, message.data, NULL);
     buf_free(&message);
     return false;
+  }
+  if (version != 0) {
+    uint64_t newest = 0;
+    slice_to_u64(rev_text(old, old->rv_text), &newest);
+    if (version != newest) {
+      status_conflict(call->c, call->res, call->name, NULL);
+    }
+    return version == newest;
   }
   if (!call->res->needs_version) {
     return true;
