@@ -173,6 +173,10 @@ def test_update(start):
     changed["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
     check(sim.ask("PUT", f"{MAPS}/m", changed), 409, "Conflict",
           "Precondition failed: UID in precondition")
+    # Clients whose members have zero values send these.
+    changed["metadata"].update({"uid": "", "resourceVersion": ""})
+    assert sim.ask("PUT", f"{MAPS}/m", changed).status == 200
+    sim.merge(f"{MAPS}/m", {"metadata": {"uid": ""}})
     check(sim.ask("PUT", f"{MAPS}/x", {"metadata": {"name": "x"}}), 404,
           "NotFound")
     check(sim.ask("PUT", f"{MAPS}/m", {"metadata": {"name": "y"}}), 400,
@@ -432,6 +436,7 @@ def test_updates_that_create(start):
     assert sim.get(f"{leases}/l").json() == made.json()
     check(put(f"{leases}/m", name="m", uid="old"), 409, "Conflict",
           "UID in precondition: old, UID in object meta: ")
+    assert put(f"{leases}/m?dryRun=All", name="m", uid="").status == 201
     check(put(f"{leases}/m", name="n"), 400, "BadRequest", "does not match")
     for unnamed in ({}, {"generateName": "m-"}):
         check(put(f"{leases}/m", **unnamed), 400, "BadRequest",

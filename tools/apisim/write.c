@@ -261,10 +261,11 @@ static void refuse_uid(const api_call *call, const char *uid) {
   buf_free(&message);
 }
 
-/* `have` is the object's uid, empty if there is no object. */
+/* An empty uid is none. `have` is the object's uid, empty if there is no
+ * object. */
 static bool precondition_failed(const api_call *call, const char *uid,
                                 slice have) {
-  if (uid == NULL || slice_is(have, uid)) {
+  if (uid == NULL || *uid == '\0' || slice_is(have, uid)) {
     return false;
   }
   if (strcmp(call->verb, "patch") == 0) {
