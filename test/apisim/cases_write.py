@@ -181,6 +181,15 @@ def test_update(start):
           "NotFound")
     check(sim.ask("PUT", f"{MAPS}/m", {"metadata": {"name": "y"}}), 400,
           "BadRequest", "does not match the name on the URL")
+    for path in ("m", "absent"):
+        check(sim.ask("PUT", f"{MAPS}/{path}", {"metadata": {"name": "y"}}),
+              400, "BadRequest", "does not match the name on the URL")
+        for body in ({}, {"metadata": {}}, {"metadata": {"name": ""}}):
+            check(sim.ask("PUT", f"{MAPS}/{path}", body), 400, "BadRequest",
+                  f"({path} based on URL) was undeterminable")
+        check(sim.ask("PUT", f"{MAPS}/{path}", {
+            "kind": "Secret", "metadata": {"name": path}}), 400, "BadRequest",
+            "cannot be handled as a ConfigMap")
     check(sim.ask("PUT", MAPS, {}), 405, "MethodNotAllowed")
 
 

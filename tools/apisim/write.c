@@ -366,20 +366,33 @@ static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
   yyjson_mut_doc_set_root(doc, merged);
 }
 
-/* Whether the object has the name of the URL, or none; else the request is
- * answered. */
+/* Whether the object has the name of the URL; else the request is answered. */
 static bool check_url_name(const api_call *call, yyjson_mut_val *meta) {
   const char *name = object_text(meta, "name");
-  if (name == NULL || strcmp(name, call->name) == 0) {
+  if (name != NULL && strcmp(name, call->name) == 0) {
     return true;
   }
   buf message = {0};
-  buf_printf(&message,
-             "the name of the object (%s) does not match the name on the URL "
-             "(%s)",
-             name, call->name);
+  if (name == NULL || *name == '\0') {
+    buf_printf(&message,
+               "the name of the object (%s based on URL) was undeterminable: "
+               "name must be provided",
+               call->name);
+  } else {
+    buf_printf(&message,
+               "the name of the object (%s) does not match the name on the URL "
+               "(%s)",
+               name, call->name);
+  }
   status_bad_request_take(call->c, &message);
   return false;
+}
+
+/* Whether the object is what the URL names; else the request is answered. */
+static bool check_identity(const api_call *call, yyjson_mut_doc *doc) {
+  yyjson_mut_val *meta = object_meta(doc);
+  return body_check_kind(call, doc) && check_namespace(call, meta) &&
+         check_url_name(call, meta);
 }
 
 /* Checks what a request makes of the object, and settles what the server owns.
@@ -388,8 +401,7 @@ static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
                           yyjson_mut_doc *old_doc, rev *old) {
   object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
-  if (!check_url_name(call, meta) || !body_check_kind(call, doc) ||
-      !check_namespace(call, meta) ||
+  if (!check_identity(call, doc) ||
       precondition_failed(call, object_text(meta, "uid"),
                           rev_text(old, old->uid)) ||
       !check_version(call, meta, old)) {
@@ -436,27 +448,10 @@ void write_change_named(const api_call *call, yyjson_mut_doc *doc,
   free(key);
 }
 
-/* The URL alone names no object that is to be created. */
-static bool check_has_name(const api_call *call, yyjson_mut_val *meta) {
-  if (object_text(meta, "name") != NULL) {
-    return true;
-  }
-  buf message = {0};
-  buf_printf(&message,
-             "the name of the object (%s based on URL) was undeterminable: "
-             "name must be provided",
-             call->name);
-  status_bad_request_take(call->c, &message);
-  return false;
-}
-
 /* Of an update whose object does not exist. Its version means nothing then. */
 static void create_named(const api_call *call, yyjson_mut_doc *doc) {
-  object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
-  if (check_has_name(call, meta) && check_url_name(call, meta) &&
-      body_check_kind(call, doc) &&
-      !precondition_failed(call, object_text(meta, "uid"), (slice){"", 0})) {
+  if (!precondition_failed(call, object_text(meta, "uid"), (slice){"", 0})) {
     object_remove(meta, "resourceVersion");
     write_create(call, doc);
   }
@@ -480,6 +475,11 @@ static void update(const api_call *call) {
   }
   yyjson_mut_doc *doc = body_read_object(call);
   if (doc == NULL || !field_validation_object(call, doc)) {
+    yyjson_mut_doc_free(doc);
+    return;
+  }
+  object_drop_repeats(yyjson_mut_doc_get_root(doc));
+  if (!check_identity(call, doc)) {
     yyjson_mut_doc_free(doc);
     return;
   }
