@@ -310,6 +310,21 @@ def test_status_subresource(start):
     assert sim.get(f"{MAPS}/m/status").status == 404
 
 
+def test_the_status_subresource_removes_a_status(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    head = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    made = sim.create(path, "w", spec={"n": 1}, status={"a": 1}, **head)
+    bare = sim.merge(f"{path}/w/status", {"status": None, "spec": None})
+    assert "status" not in bare and bare["spec"] == {"n": 1}
+    put = sim.merge(f"{path}/w/status", {"status": {"b": 2}})
+    assert put["status"] == {"b": 2}
+    del put["status"]
+    answer = sim.ask("PUT", f"{path}/w/status", put)
+    assert answer.status == 200 and "status" not in answer.json()
+    assert sim.get(f"{path}/w").json()["spec"] == made["spec"]
+
+
 def test_delete(start):
     sim = five_pods(start)
     sim.create(MAPS, "m")

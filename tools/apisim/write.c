@@ -360,6 +360,7 @@ static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
     object_set(doc, yyjson_mut_obj_get(merged, "metadata"), "resourceVersion",
                yyjson_mut_val_mut_copy(doc, version));
   }
+  object_remove(merged, "status");
   if (status != NULL) {
     object_set(doc, merged, "status", yyjson_mut_val_mut_copy(doc, status));
   }
