@@ -193,6 +193,22 @@ def test_update(start):
     check(sim.ask("PUT", MAPS, {}), 405, "MethodNotAllowed")
 
 
+def test_another_order_of_members_is_no_change(start):
+    sim = start()
+    sim.create(MAPS, "m", metadata={"labels": {"a": "1", "b": "2"}},
+               data={"k": "1", "l": "2"})
+    before = sim.get(f"{MAPS}/m")
+    ordered = b"""{"data":{"l":"2","k":"1"},"metadata":{"labels":
+        {"b":"2","a":"1"},"name":"m"}}"""
+    assert sim.ask("PUT", f"{MAPS}/m", ordered).body == before.body
+    again = [{"op": "remove", "path": "/data/k"},
+             {"op": "add", "path": "/data/k", "value": "1"}]
+    assert sim.ask("PATCH", f"{MAPS}/m", again, JSON_PATCH).body == before.body
+    swapped = ordered.replace(b'"2","k":"1"', b'"1","k":"2"')
+    assert sim.ask("PUT", f"{MAPS}/m", swapped).json()["data"] == {
+        "k": "2", "l": "1"}
+
+
 def test_custom_resources_need_a_version_to_update(start):
     sim = start("--resource", "widgets.v1.example.com")
     path = "/apis/example.com/v1/namespaces/default/widgets"

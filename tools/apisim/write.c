@@ -317,6 +317,26 @@ static bool check_version(const api_call *call, yyjson_mut_val *meta,
   return false;
 }
 
+/* Sorted, two trees with the same members are compared in one pass. */
+static bool is_same_tree(yyjson_mut_doc *a, yyjson_mut_doc *b) {
+  yyjson_mut_val *one = yyjson_mut_val_mut_copy(a, yyjson_mut_doc_get_root(a));
+  yyjson_mut_val *two = yyjson_mut_val_mut_copy(b, yyjson_mut_doc_get_root(b));
+  object_sort(one);
+  object_sort(two);
+  return yyjson_mut_equals(one, two);
+}
+
+/* Another order of members is no change: it leaves as many bytes as before. */
+static bool is_changed(const resource *res, yyjson_mut_doc *doc,
+                       yyjson_mut_doc *old_doc, const rev *old) {
+  blob *json = object_render(doc, res);
+  bool same = json->len == old->json->len &&
+              (memcmp(json->data, old->json->data, json->len) == 0 ||
+               is_same_tree(doc, old_doc));
+  blob_unref(json);
+  return !same;
+}
+
 /* Stores doc as the next version of old and answers, unless nothing changed. */
 static void store_change(const api_call *call, yyjson_mut_doc *doc,
                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
@@ -329,10 +349,7 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
   char *version = xstrndup(rev_text(old, old->rv_text).ptr, old->rv_text.len);
   object_set_text(doc, meta, "resourceVersion", version);
   free(version);
-  blob *same = object_render(doc, call->res);
-  bool changed = same->len != old->json->len ||
-                 memcmp(same->data, old->json->data, same->len) != 0;
-  blob_unref(same);
+  bool changed = is_changed(call->res, doc, old_doc, old);
   meta = object_meta(doc);
   if (write_options_dry_run(call)) {
     answer_unstored(call, 200, doc);
