@@ -83,6 +83,10 @@ def test_generate_name(start):
             .json()["metadata"]["name"] for _ in range(20)}
     assert len(made) == 20
     assert all(re.fullmatch("g-[a-z0-9]{5}", x) for x in made)
+    for count in (58, 59, 300):
+        long = sim.post(MAPS, {"metadata": {"generateName": "g" * count}})
+        assert re.fullmatch("g{58}[a-z0-9]{5}",
+                            long.json()["metadata"]["name"]), long.body
 
 
 def test_dry_run_stores_nothing(start):

@@ -88,9 +88,10 @@ static bool settle_name(const api_call *call, yyjson_mut_doc *doc,
     return false;
   }
   static const char LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
+  enum { ENDING = 5, PREFIX_MOST = 63 - ENDING };
   buf made = {0};
-  buf_puts(&made, prefix);
-  for (int i = 0; i < 5; i++) {
+  buf_append(&made, prefix, strnlen(prefix, PREFIX_MOST));
+  for (int i = 0; i < ENDING; i++) {
     buf_putc(&made,
              LETTERS[rng_below(&call->c->sim->uid_rng, sizeof LETTERS - 1)]);
   }
