@@ -310,7 +310,8 @@ def test_preferred_version(start):
 def test_discovery(start):
     sim = start("--resource", "widgets.v1.example.com:Gadget:cluster")
     core, real = sim.get("/api/v1"), wire("discovery-core")
-    assert core.header_names() == real.header_names()
+    # Fewer resources make a shorter body, which has a length instead of chunks.
+    assert core.header_names()[:-1] == real.header_names()[:-1]
     same_shape(dict(core.json(), resources=[]), dict(real.json(), resources=[]))
     theirs = {x["name"]: x for x in real.json()["resources"]}
     for mine in core.json()["resources"]:
@@ -319,6 +320,7 @@ def test_discovery(start):
                     "categories"):
             assert mine.get(key) == same.get(key), (mine, same)
         assert list(mine) == list(same), (mine, same)
+        assert mine["verbs"] == same["verbs"], (mine, same)
     apps = sim.get("/apis/apps/v1").json()
     assert apps["apiVersion"] == "v1" and apps["groupVersion"] == "apps/v1"
     groups = sim.get("/apis").json()["groups"]

@@ -396,6 +396,17 @@ def test_finalizers_hold_an_object(start):
     assert [x["type"] for x in events] == ["MODIFIED", "MODIFIED", "DELETED"]
 
 
+def test_namespaces_are_deleted_one_by_one(start):
+    sim = start()
+    before = sim.get("/api/v1/namespaces").body
+    check(sim.ask("DELETE", "/api/v1/namespaces"), 405, "MethodNotAllowed")
+    assert sim.get("/api/v1/namespaces").body == before
+    paths = sim.get("/openapi/v3/api/v1").json()["paths"]
+    assert "delete" not in paths["/api/v1/namespaces"]
+    assert "delete" in paths["/api/v1/namespaces/{name}"]
+    assert "delete" in paths["/api/v1/nodes"]
+
+
 def test_only_a_list_of_finalizers_holds(start):
     sim = start("--resource", "widgets.v1.example.com")
     path = "/apis/example.com/v1/namespaces/default/widgets"

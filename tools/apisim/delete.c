@@ -223,15 +223,16 @@ static void delete_collection(const api_call *call) {
 }
 
 void delete_answer(const api_call *call) {
-  if (call->sub != NULL) {
+  bool whole = call->name == NULL;
+  if (call->sub != NULL || (whole && call->res->one_by_one)) {
     status_method_not_allowed(call->c);
-  } else if (call->name != NULL) {
+  } else if (whole) {
+    delete_collection(call);
+  } else {
     delete_options opts;
     if (delete_options_read(call, &opts)) {
       delete_named(call, &opts);
       delete_options_free(&opts);
     }
-  } else {
-    delete_collection(call);
   }
 }

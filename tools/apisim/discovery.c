@@ -16,11 +16,21 @@
 static const char VERBS[] =
     "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\","
     "\"update\",\"watch\"]";
+static const char ONE_BY_ONE_VERBS[] =
+    "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\","
+    "\"watch\"]";
 /* Custom resources come from another code path, in another order. */
 static const char CUSTOM_VERBS[] =
     "[\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"create\","
     "\"update\",\"watch\"]";
 static const char STATUS_VERBS[] = "[\"get\",\"patch\",\"update\"]";
+
+static const char *verbs_of(const resource *res) {
+  if (res->custom) {
+    return CUSTOM_VERBS;
+  }
+  return res->one_by_one ? ONE_BY_ONE_VERBS : VERBS;
+}
 
 static void put_lists(const resource *res, buf *out) {
   if (*res->short_names != '\0') {
@@ -52,7 +62,7 @@ static void put_api_resource(const resource *res, buf *out) {
              "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
              "\"kind\":\"%s\",\"verbs\":%s",
              res->plural, res->singular, res->namespaced ? "true" : "false",
-             res->kind, res->custom ? CUSTOM_VERBS : VERBS);
+             res->kind, verbs_of(res));
   put_lists(res, out);
   put_hash(res, out);
   buf_putc(out, '}');
@@ -158,7 +168,7 @@ static void put_discovered(const resource *res, buf *out) {
              "\"singularResource\":\"%s\",\"verbs\":%s",
              res->plural, kind_group, kind_version, res->kind,
              res->namespaced ? "Namespaced" : "Cluster", res->singular,
-             res->custom ? CUSTOM_VERBS : VERBS);
+             verbs_of(res));
   put_lists(res, out);
   if (res->has_status) {
     buf_printf(out,

@@ -110,8 +110,9 @@ static void put_path(buf *out, const operation *ops, const resource *res,
              res->namespaced ? "namespaces/{namespace}/" : "", res->plural,
              named ? "/{name}" : "", suffix);
   for (; ops->method != NULL; ops++) {
-    bool status = *suffix != '\0' && strcmp(ops->method, "delete") == 0;
-    if (!status) {
+    bool none = strcmp(ops->method, "delete") == 0 &&
+                (*suffix != '\0' || (!named && res->one_by_one));
+    if (!none) {
       put_operation(out, ops, res, name);
       buf_putc(out, ',');
     }

@@ -13,7 +13,7 @@ typedef struct builtin {
   const char *category;
   const char *zero;
   bool namespaced, has_generation, has_status;
-  bool put_creates, needs_version;
+  bool put_creates, needs_version, one_by_one;
 } builtin;
 
 #define ZERO_TEMPLATE                                                          \
@@ -30,7 +30,7 @@ static const builtin BUILTINS[] = {
    "\"reportingInstance\":\"\"",
    true, false, false, true},
   {"", "v1", "namespaces", "namespace", "Namespace", "\"ns\"", "",
-   ",\"spec\":{},\"status\":{}", false, false, true},
+   ",\"spec\":{},\"status\":{}", false, false, true, false, false, true},
   {"", "v1", "nodes", "node", "Node", "\"no\"", "",
    ",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":"
    "{\"Port\":0}},\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\","
@@ -122,6 +122,7 @@ void registry_init(registry *reg, store *st) {
     res->has_status = b->has_status;
     res->put_creates = b->put_creates;
     res->needs_version = b->needs_version;
+    res->one_by_one = b->one_by_one;
     res->has_pod_fields = strcmp(b->plural, "pods") == 0;
   }
 }
