@@ -245,8 +245,9 @@ def test_token(start):
     for value in ("Bearer s3cre", "Bearer s3crets", "s3cret", "bearer"):
         assert sim.get("/api/v1/pods",
                        {"Authorization": value}).status == 401
-    assert sim.get("/api/v1/pods", {
-        "Authorization": "Bearer s3cret"}).status == 200
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        assert sim.get("/api/v1/pods", {
+            "Authorization": f"{scheme} s3cret"}).status == 200
     assert sim.get("/apis").status == 401
     assert sim.get("/healthz").status == 200
 

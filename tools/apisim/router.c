@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "call.h"
 #include "conn.h"
@@ -24,7 +25,7 @@ static bool is_authorized(const conn *c) {
   static const char SCHEME[] = "Bearer ";
   size_t scheme = sizeof SCHEME - 1;
   return value.len == scheme + strlen(token) &&
-         memcmp(value.ptr, SCHEME, scheme) == 0 &&
+         strncasecmp(value.ptr, SCHEME, scheme) == 0 &&
          memcmp(value.ptr + scheme, token, strlen(token)) == 0;
 }
 
