@@ -89,6 +89,23 @@ def test_generate_name(start):
                             long.json()["metadata"]["name"]), long.body
 
 
+def test_names_that_are_labels(start):
+    sim = start()
+    services = "/api/v1/namespaces/default/services"
+    for path in ("/api/v1/namespaces", services):
+        for name, problem in (
+                ("a.b", '"a.b": must not contain dots'),
+                ("1a.b", '"1a.b": must not contain dots'),
+                ("a" * 64, "must be no more than 63 bytes"),
+                ("a_b", "a lowercase RFC 1123 label must consist of"),
+                ("a-", "a lowercase RFC 1123 label must consist of")):
+            check(sim.post(path, {"metadata": {"name": name}}), 422, "Invalid",
+                  problem)
+        for name in ("a" * 63, "1a"):
+            sim.create(path, name)
+    sim.create(MAPS, "a.b")
+
+
 def test_dry_run_stores_nothing(start):
     sim = start()
     answer = sim.post(f"{MAPS}?dryRun=All", {"metadata": {"name": "m"}})

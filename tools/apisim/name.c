@@ -2,6 +2,7 @@
 #include "name.h"
 
 #include <ctype.h>
+#include <string.h>
 
 bool name_is_subdomain(slice text) {
   for (size_t i = 0; i < text.len; i++) {
@@ -14,4 +15,9 @@ bool name_is_subdomain(slice text) {
     }
   }
   return text.len != 0 && text.len <= 253;
+}
+
+bool name_is_label(slice text) {
+  return text.len <= 63 && name_is_subdomain(text) &&
+         memchr(text.ptr, '.', text.len) == NULL;
 }

@@ -13,7 +13,7 @@ typedef struct builtin {
   const char *category;
   const char *zero;
   bool namespaced, has_generation, has_status;
-  bool put_creates, needs_version, one_by_one;
+  bool put_creates, needs_version, one_by_one, label_names;
 } builtin;
 
 #define ZERO_TEMPLATE                                                          \
@@ -30,7 +30,7 @@ static const builtin BUILTINS[] = {
    "\"reportingInstance\":\"\"",
    true, false, false, true},
   {"", "v1", "namespaces", "namespace", "Namespace", "\"ns\"", "",
-   ",\"spec\":{},\"status\":{}", false, false, true, false, false, true},
+   ",\"spec\":{},\"status\":{}", false, false, true, false, false, true, true},
   {"", "v1", "nodes", "node", "Node", "\"no\"", "",
    ",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":"
    "{\"Port\":0}},\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\","
@@ -43,7 +43,7 @@ static const builtin BUILTINS[] = {
   {"", "v1", "secrets", "secret", "Secret", "", "", "", true, false, false},
   {"", "v1", "services", "service", "Service", "\"svc\"", "all",
    ",\"spec\":{},\"status\":{\"loadBalancer\":{}}",
-   true, false, true, true},
+   true, false, true, true, false, false, true},
   {"apps", "v1", "deployments", "deployment", "Deployment", "\"deploy\"",
    "all", ",\"spec\":{" ZERO_TEMPLATE ",\"strategy\":{}},\"status\":{}",
    true, true, true},
@@ -123,6 +123,7 @@ void registry_init(registry *reg, store *st) {
     res->put_creates = b->put_creates;
     res->needs_version = b->needs_version;
     res->one_by_one = b->one_by_one;
+    res->label_names = b->label_names;
     res->has_pod_fields = strcmp(b->plural, "pods") == 0;
   }
 }

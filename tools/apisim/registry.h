@@ -32,6 +32,7 @@ typedef struct resource {
   bool has_status;     // the status subresource exists
   bool put_creates;    // an update creates an object that does not exist
   bool needs_version;  // an update has to name the version that it changes
+  bool label_names;    // names are labels: at most 63 characters, no dot
   bool one_by_one;     // has no deletecollection
   bool has_pod_fields; // field selectors know spec.nodeName, status.phase
   bool defined;        // by a CustomResourceDefinition

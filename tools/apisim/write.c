@@ -53,19 +53,34 @@ static bool read_version(yyjson_mut_val *meta, uint64_t *version) {
   return text == NULL || *text == '\0' || slice_to_u64(slice_of(text), version);
 }
 
+/* Of a name that is not valid, as the real server words it. */
+static const char *name_problem(const resource *res, slice name) {
+  if (!res->label_names) {
+    return "a lowercase RFC 1123 subdomain must consist of lower case "
+           "alphanumeric characters, '-' or '.', and must start and end with "
+           "an alphanumeric character (e.g. 'example.com', regex used for "
+           "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*"
+           "[a-z0-9])?)*')";
+  }
+  if (!name_is_subdomain(name)) {
+    return "a lowercase RFC 1123 label must consist of lower case alphanumeric "
+           "characters or '-', and must start and end with an alphanumeric "
+           "character (e.g. 'my-name',  or '123-abc', regex used for "
+           "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+  }
+  return name.len > 63 ? "must be no more than 63 bytes"
+                       : "must not contain dots";
+}
+
 static bool check_name(const api_call *call, const char *name) {
-  if (name_is_subdomain(slice_of(name))) {
+  slice text = slice_of(name);
+  if (call->res->label_names ? name_is_label(text) : name_is_subdomain(text)) {
     return true;
   }
   buf message = {0};
   buf_puts(&message, "Invalid value: ");
   buf_put_json(&message, name, strlen(name));
-  buf_puts(&message,
-           ": a lowercase RFC 1123 subdomain must consist of lower case "
-           "alphanumeric characters, '-' or '.', and must start and end with "
-           "an alphanumeric character (e.g. 'example.com', regex used for "
-           "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*"
-           "[a-z0-9])?)*')");
+  buf_printf(&message, ": %s", name_problem(call->res, text));
   field_error error = {"FieldValueInvalid", message.data, "metadata.name"};
   status_invalid(call->c, call->res->group, call->res->kind, name, &error, 1);
   buf_free(&message);
