@@ -405,6 +405,10 @@ def test_finalizers_hold_an_object(start):
     at = sim.revision()
     held = sim.delete(f"{MAPS}/m")
     assert held["metadata"]["deletionTimestamp"]
+    more = {"metadata": {"finalizers": ["x/y", "x/z"]}}
+    check(sim.ask("PATCH", f"{MAPS}/m", more, MERGE), 422, "Invalid",
+          "metadata.finalizers: Forbidden: no new finalizers can be added if "
+          'the object is being deleted, found new finalizers []string{"x/z"}')
     sim.merge(f"{MAPS}/m", {"metadata": {"finalizers": ["x/y"]}})
     assert sim.get(f"{MAPS}/m").status == 200
     sim.merge(f"{MAPS}/m", {"metadata": {"finalizers": None}})

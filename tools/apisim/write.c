@@ -429,6 +429,52 @@ static bool check_identity(const api_call *call, yyjson_mut_doc *doc) {
          check_url_name(call, meta);
 }
 
+static bool has_text(yyjson_mut_val *list, const char *text) {
+  size_t i, max;
+  yyjson_mut_val *item;
+  yyjson_mut_arr_foreach(list, i, max, item) {
+    if (yyjson_mut_equals_str(item, text)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A deletion that has begun takes no new finalizers. False if there are any and
+ * the request is answered. */
+static bool check_finalizers(const api_call *call, yyjson_mut_val *meta,
+                             yyjson_mut_val *old) {
+  if (object_text(old, "deletionTimestamp") == NULL) {
+    return true;
+  }
+  yyjson_mut_val *had = yyjson_mut_obj_get(old, "finalizers");
+  buf added = {0};
+  size_t i, max;
+  yyjson_mut_val *item;
+  yyjson_mut_arr_foreach(yyjson_mut_obj_get(meta, "finalizers"), i, max, item) {
+    const char *text = yyjson_mut_get_str(item);
+    if (text != NULL && !has_text(had, text)) {
+      buf_puts(&added, added.len != 0 ? ", " : "");
+      buf_put_json(&added, text, strlen(text));
+    }
+  }
+  bool ok = added.len == 0;
+  if (!ok) {
+    buf message = {0};
+    buf_printf(&message,
+               "Forbidden: no new finalizers can be added if the object is "
+               "being deleted, found new finalizers []string{%s}",
+               added.data);
+    field_error error = {"FieldValueForbidden", message.data,
+                         "metadata.finalizers"};
+    status_invalid(call->c, call->res->group, call->res->kind, call->name,
+                   &error, 1);
+    buf_free(&message);
+  }
+  buf_free(&added);
+  return ok;
+}
+
 /* Checks what a request makes of the object, and settles what the server owns.
  * False if the request is answered. */
 static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
@@ -445,7 +491,7 @@ static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
     keep_all_but_status(doc, old_doc);
   }
   keep_meta(doc, object_meta(doc), object_meta(old_doc));
-  return true;
+  return check_finalizers(call, object_meta(doc), object_meta(old_doc));
 }
 
 void write_change(const api_call *call, yyjson_mut_doc *doc,
