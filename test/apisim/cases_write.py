@@ -317,7 +317,16 @@ def test_json_patch(start):
     assert again.json()["data"] == {"a": "z", "d": "y", "e": "y"}
     assert again.body.count(b'"a":') == 1
     before = sim.revision()
+    for test in ({"path": "/data/none", "value": None}, {"path": "/data/none"},
+                 {"path": "/none", "value": None}):
+        assert apply({"op": "test", **test}).status == 200, test
     for bad in ({"op": "test", "path": "/data/a", "value": "no"},
+                {"op": "test", "path": "/data/e", "value": None},
+                {"op": "test", "path": "/data/e"},
+                {"op": "test", "path": "/none/x", "value": None},
+                {"op": "test", "path": "/data/a/x", "value": None},
+                {"op": "test", "path": "none", "value": None},
+                {"op": "test", "path": "", "value": None},
                 {"op": "remove", "path": "/data/none"}, {"op": "x"}, 7,
                 {"op": "remove", "path": ""},
                 {"op": "move", "from": "", "path": "/data/all"},

@@ -89,6 +89,27 @@ static bool move_or_copy(yyjson_mut_doc *doc, yyjson_mut_val *operation,
   return put(doc, path, copy);
 }
 
+static bool is_null(yyjson_mut_val *value) {
+  return value == NULL || yyjson_mut_is_null(value);
+}
+
+/* As Go's library tests: a member that is missing is null. */
+static bool holds(yyjson_mut_doc *doc, const char *path,
+                  yyjson_mut_val *value) {
+  yyjson_mut_val *found = yyjson_mut_doc_ptr_get(doc, path);
+  const char *last = strrchr(path, '/');
+  if (found != NULL) {
+    return yyjson_mut_equals(found, value) ||
+           (is_null(found) && is_null(value));
+  }
+  if (last == NULL || !is_null(value)) {
+    return false;
+  }
+  yyjson_mut_val *around =
+      yyjson_mut_doc_ptr_getn(doc, path, (size_t)(last - path));
+  return yyjson_mut_is_obj(around);
+}
+
 static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation,
                       size_t *copied) {
   const char *name = text_of(operation, "op");
@@ -103,19 +124,18 @@ static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation,
   if (strcmp(name, "move") == 0 || strcmp(name, "copy") == 0) {
     return move_or_copy(doc, operation, path, *name == 'm', copied);
   }
+  if (strcmp(name, "test") == 0) {
+    return holds(doc, path, value);
+  }
   if (value == NULL) {
     return false;
   }
   if (strcmp(name, "add") == 0) {
     return put(doc, path, value);
   }
-  if (strcmp(name, "replace") == 0) {
-    return !is_too_deep(path, value) &&
-           yyjson_mut_doc_ptr_replace(
-               doc, path, yyjson_mut_val_mut_copy(doc, value)) != NULL;
-  }
-  return strcmp(name, "test") == 0 &&
-         yyjson_mut_equals(yyjson_mut_doc_ptr_get(doc, path), value);
+  return strcmp(name, "replace") == 0 && !is_too_deep(path, value) &&
+         yyjson_mut_doc_ptr_replace(
+             doc, path, yyjson_mut_val_mut_copy(doc, value)) != NULL;
 }
 
 bool jsonpatch_apply(yyjson_mut_doc *doc, yyjson_mut_val *patch, buf *error) {
