@@ -281,10 +281,18 @@ def test_field_selectors(start):
             ("spec.nodeName=n1", ["q"]), ("status.phase==Running", ["q"]),
             ("status.phase!=Pending,metadata.namespace=default", ["q"]),
             ("metadata.namespace=other", []),
+            (r"metadata.name=x\,y", []), (r"metadata.name=p\=3", []),
+            (r"metadata.name!=x\,y\\,spec.nodeName=n1", ["q"]),
             ("spec.nodeName=", ["p1", "p2", "p3", "p4", "p5"])):
         query = selector.replace("=", "%3D").replace("!", "%21")
         answer = sim.get(f"/api/v1/pods?fieldSelector={query}")
         assert names(answer.json()["items"]) == want, selector
+    for value, problem in (("a%3Db", "unescaped character in value: 61"),
+                           (r"a\b", r"invalid escape sequence: \b"),
+                           ("a\\", "invalid escape sequence: \\")):
+        answer = sim.get(f"{MAPS}?fieldSelector=metadata.name%3D{value}")
+        assert answer.status == 400
+        assert answer.json()["message"] == f"invalid field selector: {problem}"
     assert "field label not supported: spec.x" in sim.get(
         "/api/v1/pods?fieldSelector=spec.x%3D1").json()["message"]
     assert "is not a known field selector" in sim.get(

@@ -319,6 +319,39 @@ static bool unknown_field(slice key, bool pod_fields, buf *error) {
   return false;
 }
 
+/* Appends the value without its escapes. False and a message if an escape or a
+ * character is not allowed. */
+static bool unescape_value(slice from, buf *to, buf *error) {
+  static const char BEFORE[] = "invalid field selector: ";
+  for (size_t i = 0; i < from.len; i++) {
+    char c = from.ptr[i];
+    if (c == ',' || c == '=') {
+      buf_printf(error, "%sunescaped character in value: %d", BEFORE, c);
+      return false;
+    }
+    if (c == '\\') {
+      i++;
+      if (i == from.len || strchr("\\,=", from.ptr[i]) == NULL) {
+        buf_printf(error, "%sinvalid escape sequence: %.*s", BEFORE,
+                   i == from.len ? 1 : 2, from.ptr + i - 1);
+        return false;
+      }
+      c = from.ptr[i];
+    }
+    buf_putc(to, c);
+  }
+  return true;
+}
+
+/* The length of the first term; an escaped comma does not end it. */
+static size_t term_len(const char *text) {
+  size_t len = 0;
+  while (text[len] != '\0' && text[len] != ',') {
+    len += text[len] == '\\' && text[len + 1] != '\0' ? 2 : 1;
+  }
+  return len;
+}
+
 static bool parse_field(slice term, bool pod_fields, selector *out,
                         buf *error) {
   const char *equal = memchr(term.ptr, '=', term.len);
@@ -340,17 +373,22 @@ static bool parse_field(slice term, bool pod_fields, selector *out,
   if (!known_field(key, pod_fields)) {
     return unknown_field(key, pod_fields, error);
   }
-  requirement *r = add_requirement(out, key);
-  r->op = differs ? OP_NOT_IN : OP_IN;
-  add_value(r, (slice){from, (size_t)(end - from)});
-  return true;
+  buf value = {0};
+  bool ok = unescape_value((slice){from, (size_t)(end - from)}, &value, error);
+  if (ok) {
+    requirement *r = add_requirement(out, key);
+    r->op = differs ? OP_NOT_IN : OP_IN;
+    add_value(r, (slice){value.len != 0 ? value.data : "", value.len});
+  }
+  buf_free(&value);
+  return ok;
 }
 
 bool selector_parse_fields(const char *text, bool pod_fields, selector *out,
                            buf *error) {
   *out = (selector){0};
   while (*text != '\0') {
-    size_t len = strcspn(text, ",");
+    size_t len = term_len(text);
     if (len != 0 && !parse_field((slice){text, len}, pod_fields, out, error)) {
       selector_free(out);
       return false;
