@@ -236,6 +236,17 @@ def test_run_for(start):
     assert sim.process.wait(20) == 0
 
 
+def test_absolute_form(start):
+    sim = start()
+    maps = "/api/v1/namespaces/default/configmaps"
+    sim.create(maps, "m")
+    for before in ("http://sim", "HTTP://127.0.0.1:1", "https://sim"):
+        found = sim.get(f"{before}{maps}?limit=1&fieldSelector=metadata.name=m")
+        assert [x["metadata"]["name"] for x in found.json()["items"]] == ["m"]
+        assert sim.get(f"{before}?a=/b").status == 404
+    assert sim.get("ftp://sim/api").status == 404
+
+
 def test_token(start):
     sim = start("--token", "s3cret")
     mine, real = sim.get("/api/v1/pods"), wire("list-unauthorized")

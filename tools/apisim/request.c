@@ -112,16 +112,33 @@ static void parse_pair(request *r, slice pair) {
   r->query[r->query_count++].value = value_at;
 }
 
+/* Where the path begins: after scheme and authority in the absolute form, which
+ * every server has to take (RFC 9112, 3.2.2). */
+static size_t path_start(slice url) {
+  static const char *const SCHEMES[] = {"http://", "https://"};
+  for (size_t i = 0; i < 2; i++) {
+    size_t at = strlen(SCHEMES[i]);
+    if (url.len >= at && strncasecmp(url.ptr, SCHEMES[i], at) == 0) {
+      while (at < url.len && url.ptr[at] != '/' && url.ptr[at] != '?') {
+        at++;
+      }
+      return at;
+    }
+  }
+  return 0;
+}
+
 bool request_parse_target(request *r) {
   if (r->url.len == 0) {
     return false;
   }
+  size_t start = path_start((slice){r->url.data, r->url.len});
   const char *mark = memchr(r->url.data, '?', r->url.len);
-  size_t path_len = mark != NULL ? (size_t)(mark - r->url.data) : r->url.len;
-  if (!parse_path(r, (slice){r->url.data, path_len})) {
+  size_t path_end = mark != NULL ? (size_t)(mark - r->url.data) : r->url.len;
+  if (!parse_path(r, (slice){r->url.data + start, path_end - start})) {
     return false;
   }
-  size_t at = path_len + 1;
+  size_t at = path_end + 1;
   while (at < r->url.len) {
     const char *from = r->url.data + at;
     const char *amp = memchr(from, '&', r->url.len - at);

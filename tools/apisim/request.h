@@ -43,9 +43,9 @@ typedef struct request {
 void request_clear(request *r);
 void request_free(request *r);
 
-/* Takes url apart. False if it is not a path of at most REQUEST_PATH_MAX
- * segments with valid percent escapes; a malformed query parameter is dropped,
- * as Go's server does. */
+/* Takes url apart, which may begin with a scheme and a host. False if it does
+ * not have a path of at most REQUEST_PATH_MAX segments with valid percent
+ * escapes; a malformed query parameter is dropped, as Go's server does. */
 bool request_parse_target(request *r);
 /* The i-th path segment, decoded; NULL past the end. */
 const char *request_segment(const request *r, size_t i);
