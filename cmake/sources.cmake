@@ -331,14 +331,17 @@ set(kinformer_controllers_and_requests_sources
   lib/recorder/event_body.c
   lib/recorder/keyed_lru.c
   lib/recorder/recorder.c
+  lib/election/candidate_object.c
   lib/election/elector.c
   lib/election/elector_machine.c
   lib/election/elector_settings.c
-  lib/election/lease.c)
+  lib/election/lease.c
+  lib/election/lease_candidate.c)
 
 set(kinformer_controllers_and_requests_headers
   include/kin/event_recorder.h
-  include/kin/leader_election.h)
+  include/kin/leader_election.h
+  include/kin/lease_candidate.h)
 
 set(kinformer_checks_sources
   lib/base/sealed.c

@@ -23,7 +23,8 @@ SYSTEM = {"accept", "bind", "close", "connect", "index", "listen", "open",
           "signal", "socket", "write"}
 PUBLIC = ["kin/kin.h", "kin/request.h", "kin/discovery.h", "kin/cache.h",
           "kin/toolkit.h", "kin/work_queue.h", "kin/ownership.h",
-          "kin/event_recorder.h", "kin/leader_election.h", "kin/kubeconfig.h",
+          "kin/event_recorder.h", "kin/leader_election.h",
+          "kin/lease_candidate.h", "kin/kubeconfig.h",
           "kin/version.h", "kin/yyjson.h"]
 
 

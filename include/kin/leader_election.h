@@ -134,9 +134,10 @@ typedef struct kin_leader_elector_options {
    * first, and the client in its close callback. */
   bool release_on_stop;
 
-  /** Coordinated leader election (alpha in Kubernetes): the server gives the
-   * lease to a candidate, and the elector only renews a lease that is its own.
-   * LeaseCandidate objects are the program's task. */
+  /** Coordinated leader election (beta in Kubernetes, off by default): the
+   * server gives the lease to a candidate, and the elector only renews a lease
+   * that is its own. The server knows the candidates by their objects: see
+   * kin_lease_candidate. */
   bool coordinated;
 
   /** Records "<identity> became leader" and "<identity> stopped leading" about

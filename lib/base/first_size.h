@@ -42,6 +42,7 @@ struct kin__aligned {
 #define KIN__FIRST_kin_lazy_options KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_leader_elector_metrics KIN__BY_ABI(80, 72, 72)
 #define KIN__FIRST_kin_leader_elector_options KIN__BY_ABI(120, 68, 68)
+#define KIN__FIRST_kin_lease_candidate_options KIN__BY_ABI(88, 44, 44)
 #define KIN__FIRST_kin_lingering_index_options KIN__BY_ABI(40, 24, 24)
 #define KIN__FIRST_kin_listener_options KIN__BY_ABI(88, 48, 48)
 #define KIN__FIRST_kin_lister_watcher KIN__BY_ABI(56, 28, 28)

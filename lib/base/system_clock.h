@@ -13,7 +13,8 @@
  * BSDs may stand still during a suspension. */
 kin__clock kin__boot_clock(void);
 
-/* The clock on the wall: for texts only, never compared. */
+/* The clock on the wall: for times that are written into objects, never for
+ * the end of a wait. */
 kin__timestamp kin__wall_now(void);
 
 #endif /* KIN_BASE_SYSTEM_CLOCK_H */

@@ -48,6 +48,24 @@ static void test_electors(void **state) {
   assert_int_equal(kin_leader_elector_close(elector, NULL, NULL), 0);
 }
 
+static void test_candidates(void **state) {
+  kin_client *client = *state;
+  kin_lease_candidate_options options = KIN_LEASE_CANDIDATE_OPTIONS_INIT;
+  options.namespace_ = options.name = options.lease_name = "n";
+  options.binary_version = options.emulation_version = "1.0.0";
+  REFUSED(kin_lease_candidate_open(NULL, client, &options));
+  REFUSED_OUT(kin_lease_candidate *,
+              kin_lease_candidate_open(&out, NULL, &options));
+  REFUSED_OUT(kin_lease_candidate *,
+              kin_lease_candidate_open(&out, client, NULL));
+  REFUSED(kin_lease_candidate_close(NULL, NULL, NULL));
+  assert_true(kin_lease_candidate_age_ms(NULL) == UINT64_MAX);
+  kin_lease_candidate *candidate;
+  assert_int_equal(kin_lease_candidate_open(&candidate, client, &options), 0);
+  assert_true(kin_lease_candidate_age_ms(candidate) == UINT64_MAX);
+  assert_int_equal(kin_lease_candidate_close(candidate, NULL, NULL), 0);
+}
+
 static void test_recorders(void **state) {
   kin_client *client = *state;
   kin_event_recorder_options options = KIN_EVENT_RECORDER_OPTIONS_INIT;
@@ -138,6 +156,7 @@ static int tear_down(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_electors, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_candidates, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_recorders, set_up, tear_down),
       cmocka_unit_test(test_ownership),
   };

@@ -139,6 +139,11 @@ static int use_elector(world *w, const void *options) {
   return kin_leader_elector_open(&elector, w->client, options);
 }
 
+static int use_candidate(world *w, const void *options) {
+  kin_lease_candidate *candidate;
+  return kin_lease_candidate_open(&candidate, w->client, options);
+}
+
 static int use_recorder(world *w, const void *options) {
   kin_event_recorder *recorder;
   return kin_event_recorder_open(&recorder, w->client, options);
@@ -440,6 +445,13 @@ static void test_of_the_rest_of_a_client(void **state) {
          .name = "l",
          .on_started = on_started,
          .on_stopped = on_stopped});
+  CHECK(kin_lease_candidate_options, use_candidate, true,
+        {.size = sizeof options,
+         .namespace_ = "n",
+         .name = "a",
+         .lease_name = "l",
+         .binary_version = "1.0.0",
+         .emulation_version = "1.0.0"});
   CHECK(kin_event_recorder_options, use_recorder, true,
         {.size = sizeof options, .controller = "c"});
   CHECK(kin_until_options, use_until, true,

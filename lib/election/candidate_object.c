@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "election/candidate_object.h"
+
+#include <stdio.h>
+
+#include <kin/error.h>
+#include <kin/object_builder.h>
+#include <kin/value.h>
+
+#include "base/str.h"
+#include "election/lease.h"
+#include "object/object.h"
+
+#define MICRO_DIGITS 6u
+
+bool kin__candidate_is_pinged(const kin_object *object, kin_time *ping) {
+  kin_time pinged;
+  kin_time renewed;
+  if (kin_value_time(kin_object_at(object, "/spec/pingTime"), &pinged) != 0 ||
+      (kin_value_time(kin_object_at(object, "/spec/renewTime"), &renewed) ==
+           0 &&
+       kin_time_compare(pinged, renewed) <= 0)) {
+    return false;
+  }
+  *ping = pinged;
+  return true;
+}
+
+/* An item of a list has neither apiVersion nor kind. */
+static void set_identity(kin_object_builder *builder,
+                         const kin__candidate_terms *terms) {
+  char api_version[sizeof KIN__LEASE_GROUP + 256];
+  snprintf(api_version, sizeof api_version, KIN__LEASE_GROUP "/%s",
+           terms->version);
+  kin_object_builder_set_string(builder, "/apiVersion", api_version);
+  kin_object_builder_set_string(builder, "/kind", "LeaseCandidate");
+  kin_object_builder_set_string(builder, "/metadata/name", terms->name);
+  kin_object_builder_set_string(builder, "/metadata/namespace",
+                                terms->namespace_);
+}
+
+/* Errors of a builder stick, so only the last call is looked at. */
+static int set_spec(kin_object_builder *builder,
+                    const kin__candidate_terms *terms, kin_time renew_time) {
+  char time[KIN_TIME_SIZE];
+  (void)kin_time_format(time, renew_time, MICRO_DIGITS);
+  kin_object_builder_set_string(builder, "/spec/leaseName", terms->lease_name);
+  kin_object_builder_set_string(builder, "/spec/binaryVersion",
+                                terms->binary_version);
+  if (terms->emulation_version[0] != '\0') {
+    kin_object_builder_set_string(builder, "/spec/emulationVersion",
+                                  terms->emulation_version);
+  } else {
+    kin_object_builder_remove(builder, "/spec/emulationVersion");
+  }
+  kin_object_builder_set_string(builder, "/spec/strategy", terms->strategy);
+  return kin_object_builder_set_string(builder, "/spec/renewTime", time);
+}
+
+int kin__candidate_compose(kin__buf *out, const kin_allocator *allocator,
+                           const kin_object *base,
+                           const kin__candidate_terms *terms,
+                           kin_time renew_time) {
+  if (base != NULL && kin_object_is_key_only(base)) {
+    return KIN_ETOOBIG; /* a write would delete all else */
+  }
+  kin_object_builder *builder;
+  int err = kin_object_builder_new(&builder, allocator, base);
+  if (err != 0) {
+    return err;
+  }
+  set_identity(builder, terms);
+  err = set_spec(builder, terms, renew_time);
+  if (err != 0) {
+    kin_object_builder_free(builder);
+    return err;
+  }
+  kin_object *made;
+  err = kin_object_builder_finish(builder, &made);
+  if (err == 0) {
+    err = kin__buf_append_str(out, kin__object_body(made));
+    kin__object_unref(made);
+  }
+  return err;
+}

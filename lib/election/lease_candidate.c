@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Keeps one LeaseCandidate on the server: an informer for the object, a timer,
+ * and at most one request.
+ *
+ * The step, a deferred call, decides: it sends a write if one is wanted or due.
+ * `is_wanted` is set by the informer, when the object is pinged or deleted; the
+ * start of a write clears it, so an event that comes while the write is in
+ * flight leads to another one. `due_ms` is the time of the next write otherwise:
+ * the next renewal, or the next try.
+ *
+ * A ping is answered once, by the write of an object that has it. So a server
+ * that drops the renewTime is not written to without end.
+ *
+ * client-go uses a work queue. A queue with one key would need memory to add
+ * the key, and a second member that ends on its own. A timer needs neither.
+ *
+ * The end: the informer's close callback and the request's callback come in any
+ * order, and the last one ends the member. The informer joins the host first, so
+ * a client that closes closes the candidate before the informer. */
+#include "election/lease_candidate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ascii.h"
+#include "base/first_size.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "base/system_clock.h"
+#include "election/candidate_object.h"
+#include "election/lease.h"
+#include "informer/informer.h"
+#include "listwatch/target.h"
+#include "request/request.h"
+
+#define RENEW_MS 300000u /* client-go's requeueInterval */
+/* Six tries fall into the 5 s in which the server waits for an answer. The
+ * server forgets a candidate after 30 minutes, so a long wait loses nothing. */
+#define MIN_RETRY_MS 100u
+#define MAX_RETRY_MS 30000u
+#define MAX_DOUBLINGS 9u /* of MIN_RETRY_MS, until it is over MAX_RETRY_MS */
+#define REQUEST_TIMEOUT_MS 10000u
+#define MAX_CANDIDATE_BYTES (3u << 20) /* as large as a request may be */
+#define MAX_ANSWER_MS 86400000u        /* as kin_error_event says */
+#define MAX_NAME_BYTES 253u
+#define DEFAULT_STRATEGY "OldestEmulationVersion"
+#define NAME_SELECTOR "metadata.name="
+
+struct kin_lease_candidate {
+  kin__member member;
+  kin__candidate_terms terms; /* its strings are in `texts` */
+  char *texts;
+  kin_lease_candidate_error_cb on_error;
+  void *data;
+
+  kin_informer *informer; /* NULL once it is gone */
+  kin__timer timer;
+  kin__deferred step;
+  kin_request *request; /* NULL: none in flight */
+  kin__buf body;
+
+  bool is_wanted;         /* a write, whatever due_ms says */
+  bool is_update;         /* the request in flight */
+  uint64_t due_ms;        /* of the next write */
+  uint64_t write_ms;      /* of the last success; UINT64_MAX: none */
+  kin_time ping;          /* in the object of the request in flight */
+  kin_time answered;      /* the last ping */
+  uint32_t failed_in_row; /* conflicts included */
+};
+
+static const kin_time no_ping = {.s = INT64_MIN};
+
+static void wake(kin_lease_candidate *candidate) {
+  if (kin__link_is_empty(&candidate->step.node) &&
+      !candidate->member.is_closing) {
+    kin__env_defer(candidate->member.env, &candidate->step);
+  }
+}
+
+static void end_if_idle(kin_lease_candidate *candidate) {
+  if (candidate->informer == NULL && candidate->request == NULL) {
+    kin__member_end(&candidate->member);
+  }
+}
+
+/* --- Failures ------------------------------------------------------------- */
+
+static void set_retry(kin_lease_candidate *candidate) {
+  uint32_t doublings = candidate->failed_in_row++;
+  uint64_t wait_ms = doublings < MAX_DOUBLINGS
+                         ? (uint64_t)MIN_RETRY_MS << doublings
+                         : MAX_RETRY_MS;
+  candidate->due_ms =
+      kin__deadline_ms(kin__env_now_ms(candidate->member.env), wait_ms);
+}
+
+/* The candidate may be closing afterwards. */
+static void ask_program(kin_lease_candidate *candidate,
+                        kin_error_event *event) {
+  if (candidate->on_error != NULL) {
+    candidate->on_error(event, candidate->data);
+  }
+  if (event->answer == KIN_STOP) {
+    (void)kin_lease_candidate_close(candidate, NULL, NULL);
+  }
+}
+
+static void on_informer_error(kin_informer *informer, kin_error_event *event,
+                              void *data) {
+  (void)informer;
+  ask_program(data, event);
+}
+
+static void tell_failure(kin_lease_candidate *candidate,
+                         kin_error_event *event) {
+  const kin__env *env = candidate->member.env;
+  uint64_t start_ns = kin__clock_ns(&env->clock);
+  uint64_t now_ms = kin__clock_ms(&env->clock);
+  event->size = sizeof *event;
+  event->namespace_ = candidate->terms.namespace_;
+  event->attempt = candidate->failed_in_row;
+  event->retry_in_ms = candidate->is_wanted ? 0 : candidate->due_ms - now_ms;
+  kin__log_write(env->log, KIN_LOG_WARN, "lease candidate: %s", event->message);
+  ask_program(candidate, event);
+  kin__env_add_handler_time(env, start_ns);
+  if (event->answer == KIN_RETRY_AFTER) {
+    uint64_t wait_ms = event->retry_after_ms < MAX_ANSWER_MS
+                           ? event->retry_after_ms
+                           : MAX_ANSWER_MS;
+    candidate->due_ms = kin__deadline_ms(now_ms, wait_ms);
+  }
+}
+
+/* --- Writing -------------------------------------------------------------- */
+
+/* Another writer was faster, or has deleted the object. */
+static bool is_conflict(const kin_lease_candidate *candidate,
+                        const kin_response *response) {
+  return response->code == KIN_ECONFLICT || response->code == KIN_EEXIST ||
+         (response->code == KIN_ENOENT && candidate->is_update &&
+          response->details_name.length > 0);
+}
+
+static void on_response(const kin_response *response, void *data) {
+  kin_lease_candidate *candidate = data;
+  candidate->request = NULL;
+  if (candidate->member.is_closing) {
+    end_if_idle(candidate);
+    return;
+  }
+  wake(candidate);
+  if (response->code == 0) {
+    candidate->write_ms = kin__env_now_ms(candidate->member.env);
+    candidate->due_ms = kin__deadline_ms(candidate->write_ms, RENEW_MS);
+    candidate->answered = candidate->ping;
+    candidate->failed_in_row = 0;
+    return;
+  }
+  set_retry(candidate);
+  if (is_conflict(candidate, response)) {
+    return;
+  }
+  kin_error_event event = {.code = response->code,
+                           .error_class = response->error_class,
+                           .status = response->status,
+                           .reason = response->reason_text,
+                           .message = response->message};
+  tell_failure(candidate, &event);
+}
+
+/* The server compares the answer to a ping with the ping, which is of its own
+ * clock. A renewTime of a clock that is behind would be no answer. */
+static kin_time renew_time(const kin_time *ping) {
+  kin__timestamp now = kin__wall_now();
+  kin_time time = {.s = now.s, .ns = now.ns};
+  return kin_time_compare(*ping, time) > 0 ? *ping : time;
+}
+
+static int start_write(kin_lease_candidate *candidate) {
+  const kin__candidate_terms *terms = &candidate->terms;
+  char key[2 * MAX_NAME_BYTES + 2];
+  snprintf(key, sizeof key, "%s/%s", terms->namespace_, terms->name);
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(candidate->informer), key);
+  candidate->is_update = object != NULL;
+  candidate->ping = no_ping;
+  if (object != NULL) {
+    (void)kin__candidate_is_pinged(object, &candidate->ping);
+  }
+  kin__buf_reset(&candidate->body, SIZE_MAX);
+  int err =
+      kin__candidate_compose(&candidate->body, candidate->member.env->allocator,
+                             object, terms, renew_time(&candidate->ping));
+  if (err != 0) {
+    return err;
+  }
+  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
+  spec.verb = object != NULL ? KIN_VERB_UPDATE : KIN_VERB_CREATE;
+  spec.group = KIN__LEASE_GROUP;
+  spec.version = terms->version;
+  spec.plural = "leasecandidates";
+  spec.namespace_ = terms->namespace_;
+  spec.name = object != NULL ? terms->name : NULL;
+  spec.body = candidate->body.data;
+  spec.body_length = candidate->body.length;
+  spec.timeout_ms = REQUEST_TIMEOUT_MS;
+  spec.max_response_bytes = MAX_CANDIDATE_BYTES;
+  return kin__request_start(&candidate->request, candidate->member.host, &spec,
+                            on_response, candidate);
+}
+
+static void on_step(kin__deferred *deferred) {
+  kin_lease_candidate *candidate =
+      KIN__CONTAINER_OF(deferred, kin_lease_candidate, step);
+  const kin__env *env = candidate->member.env;
+  if (candidate->request != NULL ||
+      !kin_informer_has_synced(candidate->informer)) {
+    return;
+  }
+  if (!candidate->is_wanted && kin__env_now_ms(env) < candidate->due_ms) {
+    kin__timer_start(env->timers, &candidate->timer, candidate->due_ms);
+    return;
+  }
+  candidate->is_wanted = false;
+  int err = start_write(candidate);
+  if (err != 0) {
+    set_retry(candidate);
+    wake(candidate);
+    kin_error_event event = {.code = err,
+                             .error_class = err == KIN_ENOMEM
+                                                ? KIN_CLASS_MEMORY
+                                                : KIN_CLASS_PROTOCOL,
+                             .reason = "",
+                             .message = kin_strerror(err)};
+    tell_failure(candidate, &event);
+  }
+}
+
+static void on_timer(kin__timer *timer) {
+  wake(KIN__CONTAINER_OF(timer, kin_lease_candidate, timer));
+}
+
+/* --- The object ----------------------------------------------------------- */
+
+static void on_object(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  kin_lease_candidate *candidate = data;
+  kin_time ping;
+  if (kin__candidate_is_pinged(event->object, &ping) &&
+      kin_time_compare(ping, candidate->answered) != 0) {
+    candidate->is_wanted = true;
+    wake(candidate);
+  }
+}
+
+static void on_deleted(kin_informer *informer, const kin_event *event,
+                       void *data) {
+  (void)informer;
+  (void)event;
+  kin_lease_candidate *candidate = data;
+  candidate->is_wanted = true;
+  wake(candidate);
+}
+
+static void on_synced(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  (void)event;
+  wake(data);
+}
+
+static void on_informer_closed(void *data) {
+  kin_lease_candidate *candidate = data;
+  candidate->informer = NULL;
+  end_if_idle(candidate);
+}
+
+static int follow(kin_lease_candidate *candidate, kin__host *host) {
+  const kin__candidate_terms *terms = &candidate->terms;
+  char selector[sizeof NAME_SELECTOR + MAX_NAME_BYTES];
+  snprintf(selector, sizeof selector, NAME_SELECTOR "%s", terms->name);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.group = KIN__LEASE_GROUP;
+  options.version = terms->version;
+  options.plural = "leasecandidates";
+  options.namespaces = &terms->namespace_;
+  options.namespace_count = 1;
+  options.field_selector = selector;
+  options.max_object_bytes = MAX_CANDIDATE_BYTES;
+  options.on_error = on_informer_error;
+  options.on_closed = on_informer_closed;
+  options.data = candidate;
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.on_add = on_object;
+  listener.on_update = on_object;
+  listener.on_delete = on_deleted;
+  listener.on_synced = on_synced;
+  listener.data = candidate;
+  listener.name = "lease candidate";
+  return kin__informer_follow(&candidate->informer, host, &options, &listener);
+}
+
+/* --- Options -------------------------------------------------------------- */
+
+/* As a key of a ConfigMap, which the server asks for. */
+static bool is_candidate_name(const char *name) {
+  size_t length = strlen(name);
+  if (length == 0 || length > MAX_NAME_BYTES || strcmp(name, ".") == 0 ||
+      strncmp(name, "..", 2) == 0) {
+    return false;
+  }
+  for (const char *c = name; *c != '\0'; c++) {
+    if (!kin__is_alphanumeric(*c) && *c != '-' && *c != '_' && *c != '.') {
+      return false;
+    }
+  }
+  return true;
+}
+
+static int check_names(const kin__candidate_terms *terms, const kin__log *log) {
+  const struct {
+    const char *member;
+    const char *value;
+    bool (*is_valid)(const char *value); /* NULL: any text */
+  } names[] = {{"namespace_", terms->namespace_, kin__segment_is_valid},
+               {"name", terms->name, is_candidate_name},
+               {"lease_name", terms->lease_name, kin__segment_is_valid},
+               {"version", terms->version, kin__segment_is_valid},
+               {"binary_version", terms->binary_version, NULL}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (!kin__has_text(names[i].value)) {
+      return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                              names[i].member);
+    }
+    if (names[i].is_valid != NULL && !names[i].is_valid(names[i].value)) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "%s: \"%.120s\" is no valid name",
+                              names[i].member, names[i].value);
+    }
+  }
+  return 0;
+}
+
+/* Composes an object, to find texts that are not UTF-8. */
+static int try_to_compose(kin_lease_candidate *candidate, const kin__log *log) {
+  int err =
+      kin__candidate_compose(&candidate->body, candidate->member.env->allocator,
+                             NULL, &candidate->terms, (kin_time){.s = 0});
+  return err == 0 || err == KIN_ENOMEM
+             ? err
+             : kin__log_problem(log, KIN_EINVAL,
+                                "binary_version, emulation_version, strategy: "
+                                "no LeaseCandidate can have them (%s)",
+                                kin_strerror(err));
+}
+
+static int check(const kin__candidate_terms *terms, const kin__log *log) {
+  int err = check_names(terms, log);
+  if (err == 0 && !kin__has_text(terms->emulation_version) &&
+      strcmp(terms->strategy, DEFAULT_STRATEGY) == 0) {
+    err = kin__log_problem(
+        log, KIN_EINVAL,
+        "emulation_version: is required with the strategy " DEFAULT_STRATEGY);
+  }
+  return err;
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+static void on_close(kin__member *member) {
+  kin_lease_candidate *candidate =
+      KIN__CONTAINER_OF(member, kin_lease_candidate, member);
+  kin__timer_stop(member->env->timers, &candidate->timer);
+  kin__link_remove(&candidate->step.node);
+  (void)kin_informer_close(candidate->informer, NULL, NULL);
+  if (candidate->request != NULL) { /* the client may have ended it */
+    (void)kin_request_cancel(candidate->request, KIN_ECLOSED);
+  }
+}
+
+static void on_free(kin__member *member) {
+  kin_lease_candidate *candidate =
+      KIN__CONTAINER_OF(member, kin_lease_candidate, member);
+  kin__buf_finish(&candidate->body);
+  kin__free(member->env->allocator, candidate->texts);
+  kin__free(member->env->allocator, candidate);
+}
+
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
+
+/* Replaces the strings of `terms` by copies, all of them in one block. */
+static int copy_terms(kin_lease_candidate *candidate) {
+  kin__candidate_terms *terms = &candidate->terms;
+  const char **const texts[] = {&terms->namespace_,
+                                &terms->name,
+                                &terms->lease_name,
+                                &terms->binary_version,
+                                &terms->emulation_version,
+                                &terms->strategy,
+                                &terms->version};
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    size += strlen(*texts[i]) + 1;
+  }
+  char *to = kin__malloc(candidate->member.env->allocator, size);
+  if (to == NULL) {
+    return KIN_ENOMEM;
+  }
+  candidate->texts = to;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    size_t length = strlen(*texts[i]) + 1;
+    memcpy(to, *texts[i], length);
+    *texts[i] = to;
+    to += length;
+  }
+  return 0;
+}
+
+static const char *text_or(const char *text, const char *fallback) {
+  return kin__has_text(text) ? text : fallback;
+}
+
+static void init_parts(kin_lease_candidate *candidate,
+                       const kin_lease_candidate_options *options) {
+  candidate->terms = (kin__candidate_terms){
+      .namespace_ = options->namespace_,
+      .name = options->name,
+      .lease_name = options->lease_name,
+      .binary_version = options->binary_version,
+      .emulation_version = text_or(options->emulation_version, ""),
+      .strategy = text_or(options->strategy, DEFAULT_STRATEGY),
+      .version = text_or(options->version, "v1beta1")};
+  candidate->on_error = options->on_error;
+  candidate->data = options->data;
+  candidate->member.on_closed = options->on_closed;
+  candidate->member.data = options->data;
+  candidate->write_ms = UINT64_MAX;
+  candidate->answered = no_ping;
+  kin__timer_init(&candidate->timer, on_timer);
+  kin__link_init(&candidate->step.node);
+  candidate->step.cb = on_step;
+}
+
+int kin__lease_candidate_open(kin_lease_candidate **out, kin__host *host,
+                              const kin_lease_candidate_options *options) {
+  *out = NULL;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
+  }
+  const kin__env *env = host->env;
+  kin_lease_candidate *candidate =
+      kin__calloc(env->allocator, 1, sizeof *candidate);
+  if (candidate == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__member_init(&candidate->member, &member_ops, env);
+  kin__buf_init(&candidate->body, env->allocator, MAX_CANDIDATE_BYTES);
+  init_parts(candidate, options);
+  err = check(&candidate->terms, env->log);
+  if (err == 0) {
+    err = copy_terms(candidate);
+  }
+  if (err == 0) {
+    err = try_to_compose(candidate, env->log);
+  }
+  if (err == 0) {
+    err = follow(candidate, host);
+  }
+  if (err != 0) {
+    on_free(&candidate->member);
+    return err;
+  }
+  kin__member_join(&candidate->member, host);
+  *out = candidate;
+  return 0;
+}
+
+int kin_lease_candidate_open(kin_lease_candidate **out, kin_client *client,
+                             const kin_lease_candidate_options *options) {
+  if (out != NULL) {
+    *out = NULL;
+  }
+  if (client == NULL || out == NULL) {
+    return KIN_EINVAL;
+  }
+  kin__host *host = kin__client_host(client);
+  kin_lease_candidate_options copy;
+  int err = kin__options_take(&copy, sizeof copy, options,
+                              KIN__FIRST_SIZE(kin_lease_candidate_options),
+                              "kin_lease_candidate_options", host->env->log);
+  return err == 0 ? kin__lease_candidate_open(out, host, &copy) : err;
+}
+
+int kin_lease_candidate_close(kin_lease_candidate *candidate,
+                              kin_lease_candidate_close_cb cb, void *data) {
+  return candidate != NULL ? kin__member_close(&candidate->member, cb, data)
+                           : KIN_EINVAL;
+}
+
+uint64_t kin_lease_candidate_age_ms(const kin_lease_candidate *candidate) {
+  return candidate == NULL || candidate->write_ms == UINT64_MAX
+             ? UINT64_MAX
+             : kin__env_now_ms(candidate->member.env) - candidate->write_ms;
+}
