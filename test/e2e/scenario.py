@@ -115,10 +115,11 @@ class Context:
         return self._program.parents[2] / "examples" / name
 
     def run_example(self, name, *arguments, environment=None,
-                    has_input=False):
+                    has_input=False, server=None):
         """An Example to be entered by `with`; its first argument is the
-        server."""
-        return Example(self.example(name), [self.way.access.url, *arguments],
+        server, that of the scenario's way if none is named."""
+        url = server or self.way.access.url
+        return Example(self.example(name), [url, *arguments],
                        self.cluster.directory, f"{name}-{self.unused_name()}",
                        environment, has_input)
 

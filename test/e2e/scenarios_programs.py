@@ -10,6 +10,7 @@ import sys
 
 from api import CONFIG_MAPS, PODS, ApiError
 from objects import config_map, pod
+from ready import await_true
 from scenario import scenario
 from scenarios_objects import define
 
@@ -17,6 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from support.widget_story import KIND, Churn, History  # noqa: E402
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
+LEASE_CANDIDATES = (
+    "/apis/coordination.k8s.io/v1beta1/namespaces/{}/leasecandidates")
 WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
 LEASE_S = 4
 NUMBER = {"type": "integer", "format": "int64"}
@@ -126,6 +129,60 @@ def example_leader(context):
         spec = context.api.get(LEASES.format(space, "l"))["spec"]
         context.expect_equal((spec["holderIdentity"], spec["leaseTransitions"]),
                              ("", 1))
+
+
+COORDINATED = ("--feature-gates=CoordinatedLeaderElection=true",
+               "--runtime-config=coordination.k8s.io/v1beta1=true")
+
+
+@contextlib.contextmanager
+def coordinating_server(context):
+    """The address of a proxy in front of an API server that elects, and an
+    Api of this server."""
+    name = f"coordinated-{context.unused_name()}"
+    with context.cluster.special_apiserver(name, *COORDINATED) as server:
+        proxy = context.cluster.make_proxy(f"proxy-{name}", server)
+        proxy.start()
+        try:
+            yield proxy.url, server.client()
+        finally:
+            proxy.kill()
+
+
+@scenario(ways=())
+def example_coordinated(context):
+    """The server gives the lease to one of two candidates, and to the other one
+    when the leader is killed. A candidate that was deleted comes back."""
+    space = context.namespace()
+    lease = LEASES.format(space, "l")
+    candidates = LEASE_CANDIDATES.format(space)
+
+    with contextlib.ExitStack() as copies:
+        url, api = copies.enter_context(coordinating_server(context))
+
+        def copy(version):
+            return copies.enter_context(context.run_example(
+                "coordinated", f"{space}/l", version, server=url))
+
+        def names():
+            return set(api.list(candidates))
+
+        old = copy("1.30.0")
+        first = old.line().removeprefix("leading as ")
+        spec = api.get(lease)["spec"]
+        context.expect_equal((spec["holderIdentity"], spec["strategy"]),
+                             (first, "OldestEmulationVersion"))
+        api.delete(f"{candidates}/{first}")
+        await_true("candidate again", lambda: names() == {f"{space}/{first}"})
+        new = copy("1.31.0")
+        await_true("second candidate", lambda: len(names()) == 2)
+        context.expect_equal(api.get(lease)["spec"]["holderIdentity"], first)
+        old.process.kill()
+        second = new.line().removeprefix("leading as ")
+        context.expect_equal(names(), {f"{space}/{first}", f"{space}/{second}"})
+        context.expect_equal(api.get(lease)["spec"]["holderIdentity"], second)
+        new.stop(signal.SIGTERM)
+        new.expect("stopped: the program has stopped it", "closed")
 
 
 @scenario(ways=("proxy",))
