@@ -122,7 +122,9 @@ static void tell_failure(kin_lease_candidate *candidate,
   event->size = sizeof *event;
   event->namespace_ = candidate->terms.namespace_;
   event->attempt = candidate->failed_in_row;
-  event->retry_in_ms = candidate->is_wanted ? 0 : candidate->due_ms - now_ms;
+  event->retry_in_ms = !candidate->is_wanted && candidate->due_ms > now_ms
+                           ? candidate->due_ms - now_ms
+                           : 0;
   kin__log_write(env->log, KIN_LOG_WARN, "lease candidate: %s", event->message);
   ask_program(candidate, event);
   kin__env_add_handler_time(env, start_ns);
