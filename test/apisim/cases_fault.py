@@ -34,6 +34,27 @@ def test_cut_by_reset_after_bytes(start):
     assert sim.get(PODS).ended
 
 
+def test_faults_end_with_their_answer(start):
+    """A cut behind the end of an answer does not strike the next request."""
+    sim = start()
+    maps = "/api/v1/namespaces/default/configmaps"
+    body = b'{"metadata":{"name":"m"}}'
+    for kind in ("cut", "stall", "half-close"):
+        sim.control("fault", {"kind": kind, "after-bytes": 20, "count": 1,
+                              "verb": "get"})
+        with sim.connect() as sock:
+            reader = Reader(sock)
+            sock.sendall(request_bytes("GET", "/healthz"))
+            assert reader.response().body == b"ok"
+            whole = request_bytes("POST", f"{maps}?dryRun=All", body,
+                                  {"Expect": "100-continue"})
+            sock.sendall(whole[:-len(body)])
+            assert reader.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
+            sock.sendall(body)
+            assert reader.response().status == 201
+    assert [x["applied"] for x in sim.control("fault", method="GET")] == [1] * 3
+
+
 def test_cut_by_fin_after_bytes(start):
     sim = start("--pods", "10", "--fault", "cut,how=fin,after-bytes=1000")
     for _ in range(3):

@@ -213,6 +213,19 @@ def test_idle_close(start):
         assert time.monotonic() - began > 2.4
 
 
+def test_idle_close_spares_a_request_that_has_begun(start):
+    sim = start("--fault", "idle-close,ms=500,count=1")
+    whole = request_bytes("GET", PODS)
+    with sim.connect() as sock:
+        reader = Reader(sock)
+        sock.sendall(whole)
+        assert reader.response().status == 200
+        sock.sendall(whole[:20])
+        time.sleep(1)
+        sock.sendall(whole[20:])
+        assert reader.response().status == 200
+
+
 def test_gzip_that_ends_early(start):
     sim = start("--pods", "3")
     plain = sim.get(PODS).body

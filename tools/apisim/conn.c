@@ -177,14 +177,13 @@ static void on_timer(uv_timer_t *timer) {
     conn_close(c, false);
     return;
   }
-  if (c->state == CONN_READING) {
-    if (c->plan.idle_close) {
-      conn_close(c, false);
-    }
-    return;
-  }
   c->stalled = false;
   conn_mark_dirty(c);
+}
+
+/* No byte of another request has come since the last answer. */
+static void on_idle(uv_timer_t *timer) {
+  conn_close(timer->data, false);
 }
 
 void conn_linger(conn *c) {
@@ -216,6 +215,13 @@ static void answer_bad_request(conn *c, int status) {
   conn_mark_dirty(c);
 }
 
+/* The faults of one answer do not strike what is sent before the next one. */
+static void forget_faults(conn *c) {
+  memset(&c->plan, 0, sizeof c->plan);
+  stream_set_pieces(c->stream, 0, 0);
+  c->limit = UINT64_MAX;
+}
+
 static void start_answer(conn *c) {
   c->state = CONN_ANSWERING;
   c->keep_alive = llhttp_should_keep_alive(&c->parser) != 0;
@@ -224,12 +230,10 @@ static void start_answer(conn *c) {
   c->req.method = llhttp_get_method(&c->parser);
   c->head_only = c->req.method == HTTP_HEAD;
   c->uncounted = false;
-  uv_timer_stop(&c->timer); // of an idle connection
-  memset(&c->plan, 0, sizeof c->plan);
-  stream_set_pieces(c->stream, 0, 0);
+  uv_timer_stop(&c->timer);
+  forget_faults(c);
   c->queued = c->out.bytes; // a 100 Continue may still be there
   c->sent = 0;
-  c->limit = UINT64_MAX;
   router_handle(c);
 }
 
@@ -256,6 +260,9 @@ static void on_read(void *data, const char *bytes, size_t len) {
   conn *c = data;
   if (c->state == CONN_CLOSED || c->state == CONN_LINGERING) {
     return;
+  }
+  if (c->state == CONN_READING) {
+    uv_timer_stop(&c->timer); // the connection is not idle
   }
   buf_append(&c->inbox, bytes, len);
   if (c->inbox.len > INBOX_MAX) {
@@ -328,8 +335,11 @@ static void finish_request(conn *c) {
   clear_next_header(&c->req);
   llhttp_resume(&c->parser);
   c->state = CONN_READING;
-  if (c->plan.idle_close) {
-    uv_timer_start(&c->timer, on_timer, c->plan.idle_ms, 0);
+  bool idle_close = c->plan.idle_close;
+  uint64_t idle_ms = c->plan.idle_ms;
+  forget_faults(c);
+  if (idle_close && c->inbox.len == 0) {
+    uv_timer_start(&c->timer, on_idle, idle_ms, 0);
   }
   stream_set_reading(c->stream, true);
   parse_inbox(c);
