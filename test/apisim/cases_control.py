@@ -185,6 +185,26 @@ def test_compaction_forgets_deleted_objects(start):
     assert sim.get(f"{maps}/m0").status == 200
 
 
+def test_restore_leaves_no_forgotten_key(start):
+    """The deletion before the change that is undone may be compacted."""
+    sim = start()
+    maps = "/api/v1/namespaces/default/configmaps"
+    before = sim.stats()["keys"]
+    for name in "ab":
+        sim.create(maps, name)
+        sim.delete(f"{maps}/{name}")
+    sim.create(maps, "a")
+    sim.create(maps, "b")
+    sim.control("compact", {"keep": 3})
+    sim.control("restore", {"back": 2})
+    assert sim.get(maps).json()["items"] == []
+    # The deletion of b is still told, that of a no longer.
+    assert sim.stats()["keys"] == before + 1
+    sim.create(maps, "a")
+    sim.control("compact", {"keep": 0})
+    assert sim.stats()["keys"] == before + 1
+
+
 def test_restore_goes_back(start):
     sim = start("--pods", "20", "--object-bytes", "1100")
     before = sim.get(PODS).body

@@ -493,6 +493,11 @@ void store_restart_cache(store *s) {
   }
 }
 
+/* Versions that are still in the log are removed when they leave it. */
+static bool is_forgotten(const table *t, const rev *r) {
+  return r->deleted && (t->log_count == 0 || r->rv < t->log[t->log_head]->rv);
+}
+
 static void undo_last(table *t) {
   rev *r = t->log[t->log_head + --t->log_count];
   entry *e = r->entry;
@@ -504,7 +509,7 @@ static void undo_last(table *t) {
   r->prev = NULL;
   r->refs--; // the entry's; the log's is the other
   rev_unref(r);
-  if (older == NULL) {
+  if (older == NULL || is_forgotten(t, older)) {
     remove_entry(t, e);
   }
 }
