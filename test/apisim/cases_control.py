@@ -230,6 +230,25 @@ def test_restore_goes_back(start):
     assert sim.post("/sim/restore", {"back": 10**9}).status == 400
 
 
+def test_events_without_pods(start):
+    """Only a mix creates pods in place of what it was to change."""
+    def events(**body):
+        return sim.control("events", body)["changes"]
+    sim = start("--pods", "3")
+    assert events(kind="modify", count=4) == 4
+    assert events(kind="delete", count=5) == 3
+    assert events(kind="modify") == 0
+    assert sim.get(PODS).json()["items"] == []
+    assert events(count=1) == 1
+    pods = sim.get(PODS).json()["items"]
+    assert len(pods) == 1
+    # The pod goes without the generator's knowledge.
+    meta = pods[0]["metadata"]
+    sim.delete(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}")
+    assert (events(kind="delete"), events(kind="mix")) == (0, 1)
+    assert len(sim.get(PODS).json()["items"]) == 1
+
+
 def test_restore_takes_definitions_along(start):
     sim = start("--resource", "widgets.v1.example.com")
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -62,12 +62,9 @@ static bool pick_pod(churn *ch, size_t *out) {
   return false;
 }
 
-static void delete_pod(churn *ch) {
-  size_t at;
-  if (pick_pod(ch, &at)) {
-    table_delete(pod_table(ch), ch->keys[at]);
-    forget_key(ch, at);
-  }
+static void delete_pod(churn *ch, size_t at) {
+  table_delete(pod_table(ch), ch->keys[at]);
+  forget_key(ch, at);
 }
 
 static yyjson_mut_val *first_status(yyjson_mut_val *root) {
@@ -106,11 +103,7 @@ static void change_pod(churn *ch, yyjson_mut_doc *doc) {
   }
 }
 
-static void modify_pod(churn *ch) {
-  size_t at;
-  if (!pick_pod(ch, &at)) {
-    return;
-  }
+static void modify_pod(churn *ch, size_t at) {
   yyjson_mut_doc *doc = object_of(table_get(pod_table(ch), ch->keys[at]));
   change_pod(ch, doc);
   buf digits = {0};
@@ -121,18 +114,28 @@ static void modify_pod(churn *ch) {
   yyjson_mut_doc_free(doc);
 }
 
-static void change_one(churn *ch, churn_kind kind) {
-  if (kind == CHURN_MIX) {
+/* False if there is no pod to change. */
+static bool change_one(churn *ch, churn_kind kind) {
+  bool is_mix = kind == CHURN_MIX;
+  if (is_mix) {
     uint64_t dice = rng_below(&ch->sim->churn_rng, 10);
     kind = dice < 8 ? CHURN_MODIFY : dice == 8 ? CHURN_CREATE : CHURN_DELETE;
   }
-  if (kind == CHURN_CREATE || ch->count == 0) {
+  size_t at = 0;
+  if (kind != CHURN_CREATE && !pick_pod(ch, &at)) {
+    if (!is_mix) {
+      return false;
+    }
+    kind = CHURN_CREATE;
+  }
+  if (kind == CHURN_CREATE) {
     create_pod(ch);
   } else if (kind == CHURN_DELETE) {
-    delete_pod(ch);
+    delete_pod(ch, at);
   } else {
-    modify_pod(ch);
+    modify_pod(ch, at);
   }
+  return true;
 }
 
 /* ------------------------------------------------------------------ rate */
@@ -184,7 +187,7 @@ static void on_idle(uv_idle_t *idle) {
     }
     ch->bursts->left--;
     steps--;
-    change_one(ch, ch->bursts->kind);
+    ch->bursts->made += change_one(ch, ch->bursts->kind) ? 1 : 0;
   }
   if (ch->bursts == NULL) {
     uv_idle_stop(idle);

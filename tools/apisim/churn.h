@@ -23,6 +23,7 @@ typedef enum churn_kind {
 typedef struct burst {
   struct burst *next;
   uint64_t left;
+  uint64_t made; // changes so far; less than asked for if pods ran out
   churn_kind kind;
   void (*done)(void *data); // after the last change
   void *data;
@@ -46,7 +47,8 @@ typedef struct churn {
 void churn_open(churn *ch, struct sim *s, uint64_t pods, double rate);
 void churn_close(churn *ch);
 void churn_set_rate(churn *ch, double rate);
-/* Makes count changes, some per loop iteration, then calls done. */
+/* Makes count changes, some per loop iteration, then calls done. Without pods
+ * CHURN_MODIFY and CHURN_DELETE change nothing, and CHURN_MIX creates. */
 burst *churn_burst(churn *ch, uint64_t count, churn_kind kind,
                    void (*done)(void *data), void *data);
 /* Forgets the callback of a burst that is not done. */

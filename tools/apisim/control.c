@@ -44,13 +44,19 @@ static void answer_count(conn *c, const char *name, uint64_t count) {
   answer(c, &body);
 }
 
-static void answer_revision(conn *c) {
+/* more: further members, each with a comma before it. */
+static void answer_revision_and(conn *c, const char *more) {
   buf body = {0};
-  buf_printf(&body,
-             "{\"resourceVersion\":\"%llu\",\"compactedRevision\":\"%llu\"}\n",
-             (unsigned long long)store_revision(c->sim->store),
-             (unsigned long long)store_compacted(c->sim->store));
+  buf_printf(
+      &body,
+      "{\"resourceVersion\":\"%llu\",\"compactedRevision\":\"%llu\"%s}\n",
+      (unsigned long long)store_revision(c->sim->store),
+      (unsigned long long)store_compacted(c->sim->store), more);
   answer(c, &body);
+}
+
+static void answer_revision(conn *c) {
+  answer_revision_and(c, "");
 }
 
 static uint64_t number_in(yyjson_val *body, const char *key,
@@ -197,8 +203,12 @@ typedef struct burst_wait {
 
 static void on_burst_done(void *data) {
   burst_wait *wait = data;
+  buf changes = {0};
+  buf_printf(&changes, ",\"changes\":%llu",
+             (unsigned long long)wait->burst->made);
   conn_set_producer(wait->c, (producer){0});
-  answer_revision(wait->c);
+  answer_revision_and(wait->c, changes.data);
+  buf_free(&changes);
   free(wait);
 }
 
