@@ -360,9 +360,10 @@ def test_command_line(start):
         assert refused.stderr.startswith("kin-apisim: "), refused
         assert refused.stdout == ""
     with open("/dev/full", "w", encoding="ascii") as full:
-        for option in ("--help", "--version"):
-            ended = subprocess.run([program, option], stdout=full, text=True,
-                                   stderr=subprocess.PIPE, check=False)
+        for option in ("--help", "--version", "--run-for=60"):
+            ended = subprocess.run([program, *option.split("=")], stdout=full,
+                                   stderr=subprocess.PIPE, text=True,
+                                   check=False, timeout=20)
             assert (ended.returncode, ended.stderr) == (
                 1, "kin-apisim: standard output: no space left on device\n")
     port = start().port

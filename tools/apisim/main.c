@@ -161,8 +161,9 @@ static int run(program *p) {
   if (status == 0) {
     printf("listening on %s://127.0.0.1:%d\n",
            s->tls != NULL ? "https" : "http", s->server.port);
-    fflush(stdout);
-  } else {
+    status = options_end_output();
+  }
+  if (status != 0) {
     end(p);
   }
   uv_run(&p->loop, UV_RUN_DEFAULT);

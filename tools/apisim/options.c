@@ -94,9 +94,7 @@ static const option_spec SPECS[] = {
 
 enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
 
-/* A text that is longer than the buffer has been written in part before.
- * Returns the exit status. */
-static int end_output(void) {
+int options_end_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) {
     return 0;
   }
@@ -116,12 +114,12 @@ static int print_help(void) {
   }
   printf("  %-28s %s\n", "--version", "print the version");
   puts("\nFaults and control requests: see doc/kin-apisim.md.");
-  return end_output();
+  return options_end_output();
 }
 
 static int print_version(void) {
   puts("kin-apisim " KIN_APISIM_VERSION);
-  return end_output();
+  return options_end_output();
 }
 
 static int usage_error(const char *what, const char *which) {

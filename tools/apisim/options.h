@@ -48,5 +48,8 @@ typedef struct options {
 /* Returns -1 to go on, else the exit status (of --help, too). */
 int options_parse(options *o, int argc, char **argv);
 void options_free(options *o);
+/* Sends what was printed on standard output; says on standard error if that
+ * failed, also for a part that was sent before. Returns the exit status. */
+int options_end_output(void);
 
 #endif
