@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Strategic merge patches, fieldValidation, types of bodies."""
 
+import time
+
 from cases_apply import (APPLY, DEPLOYMENTS, STRATEGIC, WIDGETS, config,
                          containers_of, deployment)
 from cases_write import JSON_PATCH, MAPS, PODS, check
@@ -188,3 +190,36 @@ def test_dry_run_of_deleting(start):
     assert sim.ask("DELETE", f"{MAPS}/m", body).status == 200
     assert names(sim.ask("DELETE", MAPS, body).json()["items"]) == ["m"]
     assert sim.revision() == before and sim.get(f"{MAPS}/m").json() == made
+
+
+def test_patches_with_many_members(start):
+    """The time grows with the members, not with their square."""
+    sim = start()
+    count = 10000
+    for kind in (MERGE, STRATEGIC):
+        sim.create(MAPS, "m", data={f"a{i}": "" for i in range(count)})
+        change = {f"b{i}": "" for i in range(count)}
+        change.update({"a1": "x", "a2": None})
+        began = time.monotonic()
+        answer = sim.ask("PATCH", f"{MAPS}/m", {"data": change}, kind)
+        took = time.monotonic() - began
+        assert answer.status == 200 and took < 5, (kind, answer.status, took)
+        data = answer.json()["data"]
+        assert list(data) == (["a0", "a1"] +
+                              [f"a{i}" for i in range(3, count)] +
+                              [f"b{i}" for i in range(count)])
+        assert data["a1"] == "x"
+        sim.delete(f"{MAPS}/m")
+
+
+def test_too_many_operations(start):
+    sim = start()
+    sim.create(MAPS, "m")
+    test = [{"op": "test", "path": "/kind", "value": "ConfigMap"}]
+    answer = sim.ask("PATCH", f"{MAPS}/m", test * 10000, JSON_PATCH)
+    assert answer.status == 200, answer.body
+    answer = sim.ask("PATCH", f"{MAPS}/m", test * 10001, JSON_PATCH)
+    check(answer, 413, "RequestEntityTooLarge")
+    assert answer.json()["message"] == (
+        "Request entity is too large: The allowed maximum operations in a JSON "
+        "patch is 10000, got 10001")

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mem.h"
 #include "object.h"
 
 /* The bytes that all "copy" operations of a patch may add together, as in the
@@ -155,4 +156,75 @@ bool jsonpatch_apply(yyjson_mut_doc *doc, yyjson_mut_val *patch, buf *error) {
     }
   }
   return true;
+}
+
+/* ------------------------------------------------------------- merge patch */
+
+typedef struct member {
+  yyjson_mut_val *key;
+  yyjson_mut_val *value;
+  bool is_old; // the object has a member of this name
+} member;
+
+static int by_key(const void *a, const void *b) {
+  yyjson_mut_val *one = ((const member *)a)->key;
+  yyjson_mut_val *two = ((const member *)b)->key;
+  size_t len = yyjson_mut_get_len(one);
+  size_t other = yyjson_mut_get_len(two);
+  int order = memcmp(yyjson_mut_get_str(one), yyjson_mut_get_str(two),
+                     len < other ? len : other);
+  return order != 0 ? order : (len > other) - (len < other);
+}
+
+/* The members of an object by their keys. */
+static member *sort_members(yyjson_mut_val *object, size_t count) {
+  member *members = xcalloc(count + 1, sizeof *members);
+  size_t i, max;
+  yyjson_mut_val *key, *value;
+  yyjson_mut_obj_foreach(object, i, max, key, value) {
+    members[i] = (member){key, value, false};
+  }
+  qsort(members, count, sizeof *members, by_key);
+  return members;
+}
+
+static void add_merged(yyjson_mut_doc *doc, yyjson_mut_val *made,
+                       yyjson_mut_val *key, yyjson_mut_val *old,
+                       yyjson_mut_val *patch) {
+  if (!yyjson_mut_is_null(patch)) {
+    yyjson_mut_obj_add(made, yyjson_mut_val_mut_copy(doc, key),
+                       merge_patch_apply(doc, old, patch));
+  }
+}
+
+yyjson_mut_val *merge_patch_apply(yyjson_mut_doc *doc, yyjson_mut_val *old,
+                                  yyjson_mut_val *patch) {
+  if (!yyjson_mut_is_obj(patch)) {
+    return yyjson_mut_val_mut_copy(doc, patch);
+  }
+  size_t count = yyjson_mut_obj_size(patch);
+  member *changes = sort_members(patch, count);
+  yyjson_mut_val *made = yyjson_mut_obj(doc);
+  size_t i, max;
+  yyjson_mut_val *key, *value;
+  yyjson_mut_obj_foreach(old, i, max, key, value) {
+    member like = {.key = key};
+    member *change = bsearch(&like, changes, count, sizeof like, by_key);
+    if (change == NULL) {
+      yyjson_mut_obj_add(made, yyjson_mut_val_mut_copy(doc, key),
+                         yyjson_mut_val_mut_copy(doc, value));
+    } else {
+      change->is_old = true;
+      add_merged(doc, made, key, value, change->value);
+    }
+  }
+  yyjson_mut_obj_foreach(patch, i, max, key, value) {
+    member like = {.key = key};
+    member *change = bsearch(&like, changes, count, sizeof like, by_key);
+    if (!change->is_old) {
+      add_merged(doc, made, key, NULL, value);
+    }
+  }
+  free(changes);
+  return made;
 }

@@ -54,8 +54,7 @@ static bool patch_doc(const api_call *call, yyjson_mut_doc *doc,
                            yyjson_mut_doc_get_root(doc), patch, error);
   default:
     yyjson_mut_doc_set_root(
-        doc,
-        yyjson_mut_merge_patch(doc, yyjson_mut_doc_get_root(old_doc), patch));
+        doc, merge_patch_apply(doc, yyjson_mut_doc_get_root(old_doc), patch));
     return true;
   }
 }
@@ -83,10 +82,28 @@ static void patch_object(const api_call *call, yyjson_mut_doc *patch,
   yyjson_mut_doc_free(doc);
 }
 
+/* As in the real server: each operation may walk the whole document. */
+static bool check_operations(const api_call *call, yyjson_mut_doc *patch) {
+  enum { OPERATIONS_MAX = 10000 };
+  size_t count = yyjson_mut_arr_size(yyjson_mut_doc_get_root(patch));
+  if (count <= OPERATIONS_MAX) {
+    return true;
+  }
+  buf message = {0};
+  buf_printf(&message,
+             "Request entity is too large: The allowed maximum operations in a "
+             "JSON patch is %d, got %zu",
+             OPERATIONS_MAX, count);
+  status_send(call->c, 413, "RequestEntityTooLarge", message.data, NULL);
+  buf_free(&message);
+  return false;
+}
+
 static void patch_by_request(const api_call *call) {
   yyjson_mut_doc *doc = body_read_patch(call);
   bool json = type_of(call) == PATCH_JSON;
-  if (doc == NULL || (!json && !field_validation_patch(call, doc))) {
+  if (doc == NULL || (json ? !check_operations(call, doc)
+                           : !field_validation_patch(call, doc))) {
     yyjson_mut_doc_free(doc);
     return;
   }

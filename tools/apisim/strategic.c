@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jsonpatch.h"
 #include "mem.h"
 #include "object.h"
 
@@ -283,6 +284,19 @@ static bool merge_list_member(const merger *m, schema s, yyjson_mut_val *object,
   return merge_list(m, at, ensure(m, object, key, true), &change, by);
 }
 
+/* Whether the patch of an object has no lists, objects or directives, as that of
+ * a map of texts: a merge patch does the same then, in less time. */
+static bool is_plain(yyjson_mut_val *patch) {
+  size_t i, max;
+  yyjson_mut_val *key, *value;
+  yyjson_mut_obj_foreach(patch, i, max, key, value) {
+    if (yyjson_mut_is_ctn(value) || is_directive(yyjson_mut_get_str(key))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool merge_member(const merger *m, schema s, yyjson_mut_val *object,
                          yyjson_mut_val *patch, const char *key,
                          yyjson_mut_val *value) {
@@ -301,6 +315,11 @@ static bool merge_member(const merger *m, schema s, yyjson_mut_val *object,
   }
   if (yyjson_mut_is_arr(value)) {
     return merge_list_member(m, s, object, patch, key);
+  }
+  if (yyjson_mut_is_obj(value) && is_plain(value)) {
+    yyjson_mut_val *old = yyjson_mut_obj_get(object, key);
+    object_set(m->doc, object, key, merge_patch_apply(m->doc, old, value));
+    return true;
   }
   if (yyjson_mut_is_obj(value)) {
     return merge_object(m, schema_member(s, key), ensure(m, object, key, false),
