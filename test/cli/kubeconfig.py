@@ -326,6 +326,17 @@ def test_options_are_named(programs):
             check(b"kinformer: " + named in error, str(error))
 
 
+def test_server_of_the_file_is_plain(programs):
+    """The command line is right, the file does not go with it."""
+    with Folder(programs) as f:
+        path = f.write("config", config("http://127.0.0.1:1"))
+        with f.program("pods", "--kubeconfig", path, "--token", SECRET) as p:
+            status, output, error = p.wait()
+        check_equal((status, output), (1, b""), str(error))
+        check(error.startswith(b"kinformer: --token needs an https:// server"),
+              str(error))
+
+
 def test_nothing_is_configured(programs):
     with Folder(programs) as f:
         with f.program("pods", HOME=str(f.path)) as p:

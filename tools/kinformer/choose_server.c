@@ -31,13 +31,16 @@ static outcome try_options(options *o) {
   }
 }
 
+/* An option that does not go with the server of a file is no wrong command line:
+ * with another file it is right. */
 static outcome choose_from_files(options *o) {
   if (!kube_is_supported()) {
     return refuse("--server is needed: this build reads no kubeconfig");
   }
   switch (kube_choose(&o->kube, &o->kube_options, &o->security)) {
   case KUBE_OK:
-    return check_security(o, has_tls(kube_server(o->kube)));
+    return check_security(o, has_tls(kube_server(o->kube))) == GO_ON ? GO_ON
+                                                                     : CANNOT;
   case KUBE_NO_MEMORY:
     return NO_MEMORY;
   default:
