@@ -91,6 +91,27 @@ def test_once_refused(programs):
                     ["error", "error", "add", "synced"])
 
 
+def test_once_refused_in_one_namespace(programs):
+    """Errors of another namespace are no part of the row, nor are its
+    refusals."""
+    a, b = "/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"
+    refusal = (403, status_body(403, "Forbidden", "not in there"))
+    broken = (500, status_body(500, "InternalError", "not yet"))
+    arguments = ("-n", "a", "-n", "b", "--once")
+    with Scripted({a: [refusal], b: [broken]}) as server, \
+            Program(argv(programs, server, *arguments)) as p:
+        status, output, error = p.wait()
+        check_equal(status, 1)
+        check(b"not in there" in error, str(error))
+        codes = [json.loads(line)["status"] for line in output.splitlines()]
+        check_equal(codes.count(403), 2)
+    good = pod_list([], 10)
+    with Scripted({a: [broken, refusal, good],
+                   b: [broken, refusal, good]}) as server, \
+            Program(argv(programs, server, *arguments)) as p:
+        p.expect_end(0)
+
+
 def test_exit_after(programs):
     with Scripted({PODS: [pod_list([pod("a", 5)], 10)]}) as server, \
             Program(argv(programs, server, "--exit-after", "3")) as p:

@@ -371,9 +371,11 @@ static void say_at_end(const app *a) {
 
 int app_run(options *o) {
   app a = {.options = o};
-  int status = uv_loop_init(&a.loop);
+  a.refusals = calloc(o->namespace_count + 1, sizeof *a.refusals);
+  int status = a.refusals ? uv_loop_init(&a.loop) : KIN_ENOMEM;
   if (status != 0) {
     fprintf(stderr, "kinformer: %s\n", kin_strerror(status));
+    free(a.refusals);
     return EXIT_FAILED;
   }
   signal(SIGPIPE, SIG_IGN); // a write says so instead
@@ -391,5 +393,6 @@ int app_run(options *o) {
   }
   say_at_end(&a);
   text_finish(&a.stats);
+  free(a.refusals);
   return a.exit_status;
 }

@@ -36,7 +36,9 @@ typedef struct app {
   uv_timer_t word_retry; /* the server could not be asked what the word means */
   uint64_t received_at_error; /* bytes, when the last error was told */
   uint32_t word_failures;
-  unsigned refusals; /* errors in a row that were refusals */
+  /* Errors in a row that were refusals, of each namespace; the last is of errors
+   * without one. */
+  unsigned *refusals;
   uint64_t start_ms;
 
   line_counts lines;

@@ -138,11 +138,21 @@ static bool is_refusal(const kin_error_event *event) {
          event->error_class == KIN_CLASS_ABSENT;
 }
 
+static unsigned *refusals_of(app *a, const char *name) {
+  const options *o = a->options;
+  size_t i = 0;
+  while (i < o->namespace_count && strcmp(o->namespaces[i], name) != 0) {
+    i++;
+  }
+  return &a->refusals[i];
+}
+
 /* A program that is to print one list does not wait for what will not come. One
  * refusal may be that of a server that has just started. */
 static void end_if_refused(app *a, const kin_error_event *event) {
-  a->refusals = is_refusal(event) ? a->refusals + 1 : 0;
-  if (!a->options->once || a->is_synced || a->refusals < REFUSALS ||
+  unsigned *refusals = refusals_of(a, event->namespace_);
+  *refusals = is_refusal(event) ? *refusals + 1 : 0;
+  if (!a->options->once || a->is_synced || *refusals < REFUSALS ||
       event->attempt < REFUSALS) {
     return;
   }
