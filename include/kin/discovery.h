@@ -111,6 +111,10 @@ typedef struct kin_discovery_result {
   /** Words that the server knows, best first: at most 5. */
   const char *const *near_words;
   size_t near_count;
+
+  /** If the server could not be asked: the reason of its Status, such as
+   * "Forbidden", at most 63 bytes. Else "". */
+  const char *reason;
 } kin_discovery_result;
 
 /** An event callback, called once. When the callback returns, the look-up is

@@ -113,7 +113,8 @@ static void call_program(kin_discovery *find, find_answer *answer,
       .resources = answer->found.resources,
       .resource_count = answer->found.count,
       .near_words = answer->near_words,
-      .near_count = answer->near.count};
+      .near_count = answer->near.count,
+      .reason = failure->reason};
   uint64_t start_ns = kin__clock_ns(&env->clock);
   find->cb(&result, find->data);
   kin__env_add_handler_time(env, start_ns);

@@ -67,6 +67,8 @@ static void take_failure(kin__load_failure *failure,
   *failure = (kin__load_failure){.code = response->code,
                                  .error_class = response->error_class,
                                  .status = response->status};
+  snprintf(failure->reason, sizeof failure->reason, "%s",
+           response->reason_text);
   snprintf(failure->message, sizeof failure->message, "%.*s",
            (int)sizeof failure->message - 1, response->message);
   kin__put_on_one_line(failure->message);

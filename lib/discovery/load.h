@@ -17,6 +17,7 @@ typedef struct kin__load_failure {
   int code; /* 0: none */
   kin_error_class error_class;
   int status;
+  char reason[64];
   char message[512];
 } kin__load_failure;
 

@@ -119,8 +119,9 @@ def test_refused_and_asked_again(programs):
             Program([programs.kinformer, "po", "--server", server.url]) as p:
         for _ in range(2):
             line = p.next_event()
-            check_equal((line["event"], line["class"], line["status"]),
-                        ("error", "forbidden", 403))
+            check_equal((line["event"], line["class"], line["status"],
+                         line["reason"]),
+                        ("error", "forbidden", 403, "Forbidden"))
         check_equal(p.until("synced")["objects"], 1)
         p.interrupt()
     with Scripted({"/api": [forbidden], "/apis": [forbidden]}) as server:

@@ -369,6 +369,7 @@ static void test_all_is_forbidden(void **state) {
     find_world_expect(&w, KIN_ESTATUS, "");
     assert_int_equal(w.error_class, KIN_CLASS_FORBIDDEN);
     assert_int_equal(w.status, 403);
+    assert_string_equal(w.reason, "Forbidden");
     assert_non_null(strstr(w.message, "not for you"));
   }
   find_world_finish(&w);
@@ -401,6 +402,7 @@ static void test_no_discovery(void **state) {
   find_world_expect(&w, KIN_ENOENT, "");
   assert_int_equal(w.status, 404);
   assert_int_equal(w.error_class, KIN_CLASS_ABSENT);
+  assert_string_equal(w.reason, "NotFound");
   find_world_finish(&w);
 }
 

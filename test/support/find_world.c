@@ -46,6 +46,7 @@ void find_world_on_found(const kin_discovery_result *result, void *data) {
   w->ended++;
   w->code = result->code;
   w->error_class = result->error_class;
+  snprintf(w->reason, sizeof w->reason, "%s", result->reason);
   w->status = result->status;
   w->is_category = result->is_category;
   w->resource_count = result->resource_count;

@@ -60,6 +60,7 @@ typedef struct find_world {
   int ended;
   int code; /* of the last result */
   kin_error_class error_class;
+  char reason[64];
   int status;
   char message[4096];
   char found[4096]; /* "pods.v1. " and so on */

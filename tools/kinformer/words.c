@@ -32,7 +32,7 @@ static void ask_again(app *a, const kin_discovery_result *result) {
                            .code = result->code,
                            .error_class = result->error_class,
                            .status = result->status,
-                           .reason = "",
+                           .reason = result->reason,
                            .message = result->message,
                            .namespace_ = "",
                            .attempt = ++a->word_failures,
