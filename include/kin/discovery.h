@@ -77,7 +77,7 @@ typedef struct kin_discovery_result {
   /** 0: found. The rest is of kin_discovery_find; kin_discovery_list says which
    * codes it has.
    * KIN_ENOENT: the server has no such resource; `near_words` has similar
-   * ones. As in kubectl this is also the answer if some versions of groups
+   * ones. With KIN_CLASS_ABSENT the server has neither /api nor /apis. As in kubectl this is also the answer if some versions of groups
    * could not be asked for, and were never known; `message` names them.
    * KIN_ETIMEDOUT: the word is unknown, and some versions of groups had no time
    * to answer yet, this time or before; `message` names them.

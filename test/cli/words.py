@@ -130,6 +130,26 @@ def test_refused_and_asked_again(programs):
         check(b"not for you" in error, str(error))
 
 
+def test_no_discovery(programs):
+    """404 for the roots is no answer about the word."""
+    absent = (404, status_body(404, "NotFound", "no such path"))
+    path = "/api/v1/namespaces/default/pods"
+    # Each time in both forms.
+    with Scripted({"/api": [absent, absent, CORE],
+                   "/apis": [absent, absent, GROUPS],
+                   path: [pod_list([], 10)]}) as server, \
+            Program([programs.kinformer, "po", "--server", server.url]) as p:
+        line = p.next_event()
+        check_equal((line["event"], line["class"], line["status"],
+                     line["reason"]), ("error", "absent", 404, "NotFound"))
+        p.until("synced")
+        p.interrupt()
+    with Scripted({"/api": [absent], "/apis": [absent]}) as server:
+        status, output, error = once(programs, server, "po")
+        check_equal((status, output.count(b"\n")), (1, 2))
+        check(b"no such path" in error, str(error))
+
+
 def test_throttled_while_it_asks(programs):
     """The server asks for the request again: that is told at once, not when all
     tries are over."""

@@ -71,17 +71,15 @@ static void on_found(const kin_discovery_result *result, void *data) {
   if (a->is_ending) {
     return;
   }
-  switch (result->code) {
-  case 0:
+  /* KIN_ENOENT has a class if the server has not even /api and /apis. */
+  bool is_unknown =
+      result->code == KIN_ENOENT && result->error_class == KIN_CLASS_NONE;
+  if (result->code == 0) {
     follow(a, result);
-    break;
-  case KIN_ENOENT:
-  case KIN_EAMBIGUOUS:
+  } else if (is_unknown || result->code == KIN_EAMBIGUOUS) {
     end(a, EXIT_FAILED, result->message);
-    break;
-  default:
+  } else {
     ask_again(a, result);
-    break;
   }
 }
 
