@@ -212,6 +212,21 @@ def test_patches_with_many_members(start):
         sim.delete(f"{MAPS}/m")
 
 
+def test_patches_of_long_lists(start):
+    sim = start()
+    old = [f"a.b/old{i}" for i in range(10000)]
+    new = [f"a.b/new{i}" for i in range(10000)]
+    sim.create(MAPS, "m", metadata={"finalizers": old})
+    began = time.monotonic()
+    answer = sim.ask("PATCH", f"{MAPS}/m", {"metadata": {
+        "finalizers": [*new, *new, "a.b/old7"],
+        "$deleteFromPrimitiveList/finalizers": old[10:]}}, STRATEGIC)
+    took = time.monotonic() - began
+    assert answer.status == 200 and took < 5, (answer.status, took)
+    made = answer.json()["metadata"]["finalizers"]
+    assert sorted(made) == sorted([*old[:10], *new])
+
+
 def test_too_many_operations(start):
     sim = start()
     sim.create(MAPS, "m")

@@ -76,6 +76,63 @@ static size_t find(yyjson_mut_val *list, yyjson_mut_val *like,
   return SIZE_MAX;
 }
 
+/* The texts that identify elements of a list, sorted: a list is not walked for
+ * each element of another one. */
+typedef struct text_place {
+  const char *text;
+  size_t at; // in the list
+} text_place;
+
+typedef struct finder {
+  yyjson_mut_val *list;
+  const char *key;
+  text_place *texts; // owned
+  size_t count;
+} finder;
+
+static int by_text(const void *a, const void *b) {
+  const text_place *one = a;
+  const text_place *two = b;
+  int order = strcmp(one->text, two->text);
+  return order != 0 ? order : (one->at > two->at) - (one->at < two->at);
+}
+
+static finder finder_of(yyjson_mut_val *list, const char *key) {
+  finder f = {.list = list, .key = key};
+  f.texts = xcalloc(yyjson_mut_arr_size(list) + 1, sizeof *f.texts);
+  size_t i, max;
+  yyjson_mut_val *item;
+  yyjson_mut_arr_foreach(list, i, max, item) {
+    const char *text = yyjson_mut_get_str(identity(item, key));
+    if (text != NULL) {
+      f.texts[f.count++] = (text_place){text, i};
+    }
+  }
+  qsort(f.texts, f.count, sizeof *f.texts, by_text);
+  return f;
+}
+
+/* As find(). */
+static size_t finder_find(const finder *f, yyjson_mut_val *like) {
+  const char *text = yyjson_mut_get_str(like);
+  if (text == NULL) {
+    return find(f->list, like, f->key);
+  }
+  size_t low = 0;
+  size_t high = f->count;
+  while (low < high) {
+    size_t mid = low + (high - low) / 2;
+    if (strcmp(f->texts[mid].text, text) < 0) {
+      low = mid + 1;
+    } else {
+      high = mid;
+    }
+  }
+  return low < f->count && strcmp(f->texts[low].text, text) == 0
+             ? f->texts[low].at
+             : SIZE_MAX;
+}
+
 static int by_wanted(const void *a, const void *b) {
   const element *one = a;
   const element *two = b;
@@ -115,13 +172,15 @@ static void order_list(yyjson_mut_val *list, const size_t *live,
                        yyjson_mut_val *order, const char *key) {
   size_t count = yyjson_mut_arr_size(list);
   element *items = xcalloc(count + 1, sizeof *items);
+  finder wanted = finder_of(order, key);
   size_t i, max;
   yyjson_mut_val *item;
   yyjson_mut_arr_foreach(list, i, max, item) {
     yyjson_mut_val *id = identity(item, key);
-    items[i] =
-        (element){item, live[i], id != NULL ? find(order, id, key) : SIZE_MAX};
+    items[i] = (element){item, live[i],
+                         id != NULL ? finder_find(&wanted, id) : SIZE_MAX};
   }
+  free(wanted.texts);
   put_in_order(list, items, count);
   free(items);
 }
@@ -129,14 +188,25 @@ static void order_list(yyjson_mut_val *list, const size_t *live,
 static bool merge_object(const merger *m, schema s, yyjson_mut_val *object,
                          yyjson_mut_val *patch);
 
+/* Adds the values that the list does not have, each once. */
+static void merge_values(const merger *m, yyjson_mut_val *list,
+                         yyjson_mut_val *patch) {
+  finder old = finder_of(list, NULL);
+  finder added = finder_of(patch, NULL);
+  size_t i, max;
+  yyjson_mut_val *value;
+  yyjson_mut_arr_foreach(patch, i, max, value) {
+    if (finder_find(&old, value) == SIZE_MAX &&
+        finder_find(&added, value) == i) {
+      yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(m->doc, value));
+    }
+  }
+  free(old.texts);
+  free(added.texts);
+}
+
 static bool merge_element(const merger *m, schema items, yyjson_mut_val *list,
                           yyjson_mut_val *patch, const char *key) {
-  if (key == NULL) {
-    if (find(list, patch, NULL) == SIZE_MAX) {
-      yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(m->doc, patch));
-    }
-    return true;
-  }
   yyjson_mut_val *id = identity(patch, key);
   if (id == NULL) {
     return fail(m, "map does not contain declared merge key", key);
@@ -158,7 +228,7 @@ static bool is_taken(yyjson_mut_val *item, yyjson_mut_val *patch,
                      const char *key) {
   size_t i, max;
   yyjson_mut_val *change;
-  yyjson_mut_val *id = key != NULL ? identity(item, key) : NULL;
+  yyjson_mut_val *id = identity(item, key);
   yyjson_mut_arr_foreach(patch, i, max, change) {
     if (id != NULL && says(change, "delete")) {
       yyjson_mut_val *other = identity(change, key);
@@ -190,16 +260,18 @@ static size_t *keep_elements(yyjson_mut_val *list, yyjson_mut_val *patch,
   size_t *live = xcalloc(room, sizeof *live);
   yyjson_mut_val **kept = xcalloc(size + 1, sizeof(yyjson_mut_val *));
   bool all_go = key != NULL && replaces(patch);
+  finder gone = finder_of(taken, NULL);
   size_t count = 0;
   size_t i, max;
   yyjson_mut_val *item;
   yyjson_mut_arr_foreach(list, i, max, item) {
-    if (!all_go && !is_taken(item, patch, key) &&
-        find(taken, item, NULL) == SIZE_MAX) {
+    if (!all_go && (key == NULL || !is_taken(item, patch, key)) &&
+        finder_find(&gone, item) == SIZE_MAX) {
       live[count] = i;
       kept[count++] = item;
     }
   }
+  free(gone.texts);
   yyjson_mut_arr_clear(list);
   for (i = 0; i < count; i++) {
     yyjson_mut_arr_append(list, kept[i]);
@@ -220,13 +292,16 @@ typedef struct list_patch {
 static bool merge_list(const merger *m, schema s, yyjson_mut_val *list,
                        const list_patch *patch, const char *key) {
   size_t *live = keep_elements(list, patch->items, patch->taken, key);
+  if (key == NULL) {
+    merge_values(m, list, patch->items);
+  }
   bool ok = true;
   size_t i, max;
   yyjson_mut_val *change;
-  yyjson_mut_arr_foreach(patch->items, i, max, change) {
-    if (ok && key != NULL && !yyjson_mut_is_obj(change)) {
+  yyjson_mut_arr_foreach(key != NULL ? patch->items : NULL, i, max, change) {
+    if (ok && !yyjson_mut_is_obj(change)) {
       ok = fail(m, "expected a map with the merge key", key);
-    } else if (ok && !(key != NULL && says(change, "replace"))) {
+    } else if (ok && !says(change, "replace")) {
       ok = merge_element(m, schema_items(s), list, change, key);
     }
   }
