@@ -317,6 +317,12 @@ static int pass_filter(kin__correlator *correlator, const kin_str *texts,
 
 /* --- Recording ------------------------------------------------------------ */
 
+/* The first occurrence was sent: the next one is sent at once, and begins a
+ * series. */
+static bool begins_series(const entry *e) {
+  return e->sent_count == 1;
+}
+
 static void repeat(kin__correlator *correlator, entry *e,
                    const kin__occurrence *occurrence) {
   e->count += e->count < MAX_COUNT;
@@ -327,8 +333,7 @@ static void repeat(kin__correlator *correlator, entry *e,
     return;
   }
   kin__keyed_lru_touch(&correlator->entries, &e->node);
-  bool is_series_now = e->sent_count == 1;
-  if (is_series_now && !is_full(correlator)) {
+  if (begins_series(e) && !is_full(correlator)) {
     enqueue(correlator, e);
   }
 }
@@ -441,8 +446,7 @@ kin__event_entry *kin__correlator_next(kin__correlator *correlator) {
 /* Nothing more to write now. */
 static void settle(kin__correlator *correlator, entry *e) {
   e->tried_ms = correlator->now_ms;
-  bool is_series_now = e->sent_count == 1;
-  if ((is_series_now || correlator->is_ending) && e->count > e->sent_count) {
+  if ((begins_series(e) || correlator->is_ending) && e->count > e->sent_count) {
     e->tries = 0;
     enqueue(correlator, e);
   } else if (e->is_last && e->count == e->sent_count) {

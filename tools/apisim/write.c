@@ -342,7 +342,8 @@ static bool is_same_tree(yyjson_mut_doc *a, yyjson_mut_doc *b) {
   return yyjson_mut_equals(one, two);
 }
 
-/* Another order of members is no change: it leaves as many bytes as before. */
+/* Another order of members is no change. The lengths are compared first, because
+ * that is cheap. */
 static bool is_changed(const resource *res, yyjson_mut_doc *doc,
                        yyjson_mut_doc *old_doc, const rev *old) {
   blob *json = object_render(doc, res);

@@ -19,6 +19,14 @@ static void add_problem(problems *found, const char *field, const char *reason,
   found->items[found->count++] = (field_error){reason, message, field};
 }
 
+static void add_unsupported(problems *found, buf *message, const char *field,
+                            const char *value, const char *supported) {
+  buf_puts(message, "Unsupported value: ");
+  buf_put_json(message, value, strlen(value));
+  buf_printf(message, ": supported values: %s", supported);
+  add_problem(found, field, "FieldValueNotSupported", message->data);
+}
+
 /* False, and the request is answered, if there is a problem. */
 static bool answer_problems(const api_call *call, const char *kind,
                             const problems *found) {
@@ -92,12 +100,8 @@ static void check_field_validation(const api_call *call, buf *message,
       strcmp(text, "Strict") == 0 || strcmp(text, "Warn") == 0) {
     return;
   }
-  buf_puts(message, "Unsupported value: ");
-  buf_put_json(message, text, strlen(text));
-  buf_puts(message, ": supported values: \"\", \"Ignore\", \"Strict\", "
-                    "\"Warn\"");
-  add_problem(found, "fieldValidation", "FieldValueNotSupported",
-              message->data);
+  add_unsupported(found, message, "fieldValidation", text,
+                  "\"\", \"Ignore\", \"Strict\", \"Warn\"");
 }
 
 bool write_options_check(const api_call *call, bool apply) {
@@ -204,12 +208,8 @@ static void check_policy(const char *policy, buf *message, problems *found) {
       strcmp(policy, "Background") == 0 || strcmp(policy, "Orphan") == 0) {
     return;
   }
-  buf_puts(message, "Unsupported value: ");
-  buf_put_json(message, policy, strlen(policy));
-  buf_puts(message, ": supported values: \"Foreground\", \"Background\", "
-                    "\"Orphan\", \"nil\"");
-  add_problem(found, "propagationPolicy", "FieldValueNotSupported",
-              message->data);
+  add_unsupported(found, message, "propagationPolicy", policy,
+                  "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
 }
 
 bool delete_options_read(const api_call *call, delete_options *out) {
