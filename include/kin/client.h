@@ -462,11 +462,13 @@ typedef struct kin_client_stats {
 
   /** Of the informers' objects, as kin_client_options.max_bytes counts. */
   uint64_t object_bytes;
-  /** Of all objects in this client's memory: cached, on the way to the cache, in
-   * queues of listeners, or held by the program (kin_object_ref); tables that
-   * grow with them included, objects of over 64 KiB (with an allocator of the
-   * program's own 8 KiB) and those under mutation_check not. If this grows while
-   * object_bytes does not, the program holds references. */
+  /** Of all objects in this client's memory: cached, staged, in queues of
+   * listeners, or held by the program (kin_object_ref); tables that grow with
+   * them included. Not included: objects of over 64 KiB (with an allocator of
+   * the program's own 8 KiB), those under mutation_check, and those that a
+   * transform or compact storage has not handled yet. If this grows while
+   * object_bytes does not, listeners have long queues, or the program holds
+   * references. */
   uint64_t live_object_bytes;
 } kin_client_stats;
 /** Sets the size, and each member to its default. */

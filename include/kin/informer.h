@@ -267,13 +267,13 @@ typedef struct kin_informer_options {
    * An object on which the transform fails stops nothing else. The state before
    * stays in the store if it is of the same object (uid); otherwise the store
    * has none. A deletion then comes with the cached state. The failure is
-   * reported once for each state (of over 1,000 or so, again with later lists),
-   * through on_error with KIN_CLASS_DECODE, retry_in_ms 0, key in the message.
-   * Of several failures at once, the event has the first key and the number of
-   * the others; the log names each. If the first one's namespace is removed at
-   * once, only the log has them. Nothing is requested again: of the answers
-   * only KIN_STOP counts, and the object is tried again when it changes. Only
-   * KIN_ENOMEM fails the request, which is repeated. */
+   * reported once for each state, through on_error with KIN_CLASS_DECODE,
+   * retry_in_ms 0 and the key in the message. Of over 1,000 such states some
+   * are reported again with later lists. If several fail at once, the event has
+   * the first key and the number of the others; the log names each. If the
+   * first one's namespace is removed at once, only the log has them. Of the
+   * answers only KIN_STOP counts. The object is tried again when it changes.
+   * Only KIN_ENOMEM fails the request, which is repeated. */
   kin_transform_cb transform;
   void *transform_data; /**< passed to transform */
 

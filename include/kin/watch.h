@@ -83,8 +83,9 @@ typedef void (*kin_watch_close_cb)(void *data);
  *   - the version is too old (410, or the reason "Expired" or "Gone", as an
  *     event of the watch: KIN_EGONE);
  *   - the server has another address, and may be another cluster
- *     (kin_client_open_kubeconfig): KIN_EGONE, status 0. The first server
- *     that grants a watch counts, also if the version is of another one;
+ *     (kin_client_open_kubeconfig): KIN_EGONE, status 0. The address of the
+ *     first server that grants the watch is the one compared. A start version
+ *     of another cluster is not noticed;
  *   - an event has no version or is of an unknown type, or its object has no
  *     name, so that resuming might skip another (status 500, reason
  *     "InternalError").
