@@ -247,15 +247,19 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
 
 /* Writes and deletions. */
 
-/* Whether the entry says that this object is deleted. */
+/* Whether the entry says that this object is deleted. Without uids only the
+ * same state is known to be of the same object. */
 static bool is_deleted(const kin_object *object, const entry *e) {
-  return e->is_deletion &&
-         (compare(object, e->object) == 0 || is_same_uid(object, e->object));
+  bool is_same =
+      kin__str_equal(kin_object_uid(object), kin_object_uid(e->object));
+  return e->is_deletion && is_same &&
+         (kin_object_uid(object).length > 0 || compare(object, e->object) == 0);
 }
 
 /* Whether a write says nothing new about the entry's object. */
 static bool is_overtaken(const kin_object *object, const entry *e) {
-  return compare(object, e->object) < 0 || is_deleted(object, e);
+  int order = compare(object, e->object);
+  return order < 0 || (e->is_deletion && order == 0) || is_deleted(object, e);
 }
 
 int kin_mutation_cache_mutation(kin_mutation_cache *cache,

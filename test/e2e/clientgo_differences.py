@@ -119,6 +119,24 @@ def _tombstone_shown(line):
             == [w for w in line.ours.split(" ") if w not in ("none", "")])
 
 
+def _uid(word):
+    return decode(word).split("@")[2]
+
+
+@difference("deleted object that the store has", "mutation", ends=True)
+def _deleted_in_store(line):
+    ours = line.ours.split(" ")
+    extra = [w for w in line.theirs.split(" ") if w and w not in ours]
+    stored = _stored(line).values()
+    deleted = [words[0] for operation, words, _, _ in line.before()
+               if operation == "ondelete"]
+    return (line.operation in ("get", "index") and extra
+            and all(w in stored and any(
+                _key(w) == _key(d) and
+                (_uid(w) == _uid(d) or _version(w) < _version(d))
+                for d in deleted) for w in extra))
+
+
 @difference("write that the store has overtaken", "mutation", ends=True)
 def _overtaken(line):
     ours = line.ours.split(" ")
@@ -159,7 +177,7 @@ def _ignored_is_no_use(line):
         version = int(version)
         old = known.get(key)
         if operation == "onput":
-            if old and version < old[0]:
+            if old and (version < old[0] or old[2] and uid == old[1]):
                 return True
             known.pop(key, None)
             continue
