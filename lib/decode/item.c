@@ -213,7 +213,9 @@ static void begin_child(kin__item *item, kin__item_level *level,
     last->length = (uint32_t)(cursor->begin - item->begin) - last->offset;
   }
   level->is_dropping = project == KIN__DROP_ALL;
-  level->drop_begin = level->has_kept ? level->value_end : cursor->begin;
+  if (project != KIN__KEEP_ALL) { /* see on_scalar */
+    level->drop_begin = level->has_kept ? level->value_end : cursor->begin;
+  }
   level->child_place =
       project == KIN__DESCEND ? KIN__ITEM_ELSEWHERE : KIN__ITEM_NOT_ENTERED;
 }
@@ -241,10 +243,12 @@ static void begin_element(kin__item *item, const kin__cursor *cursor,
 static int end_member(kin__item *item, kin__item_level *level,
                       const kin__cursor *cursor) {
   level->value_end = cursor->end;
-  level->has_dropped |= level->is_dropping;
-  level->has_kept |= !level->is_dropping;
-  return level->is_dropping ? add_dropped(item, level->drop_begin, cursor->end)
-                            : 0;
+  if (level->is_dropping) {
+    level->has_dropped = true;
+    return add_dropped(item, level->drop_begin, cursor->end);
+  }
+  level->has_kept = true;
+  return 0;
 }
 
 /* Metadata. */

@@ -66,7 +66,7 @@ typedef struct kin__item_level {
   const struct kin__projection_node *node; /* NULL: everything is kept */
   const struct kin__projection_node *child;
   uint64_t value_end;  /* of the previous member */
-  uint64_t drop_begin; /* if is_dropping */
+  uint64_t drop_begin; /* if the member is or may be dropped */
   kin__item_place place;
   kin__item_place child_place;
   bool is_array;
