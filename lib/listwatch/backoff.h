@@ -46,4 +46,8 @@ void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,
 uint32_t kin__backoff_next_ms(kin__backoff *backoff, uint64_t now_ms,
                               kin__random *random);
 
+/* The longer of `delay_ms` and the server's Retry-After, of which an hour
+ * counts. Less than 1: the server did not say. */
+uint64_t kin__backoff_at_least(uint64_t delay_ms, int64_t retry_after_s);
+
 #endif /* KIN_LISTWATCH_BACKOFF_H */

@@ -74,7 +74,7 @@ static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
     return UINT64_MAX;
   }
   if (failure->is_put_off) {
-    return kin__listwatch_delay_at_least(0, failure->retry_after_s);
+    return kin__backoff_at_least(0, failure->retry_after_s);
   }
   return is_reset(failure) ? RESET_RETRY_MS : UINT64_MAX;
 }

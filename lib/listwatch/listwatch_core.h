@@ -144,9 +144,6 @@ void kin__listwatch_leave_idle(kin__listwatch *listwatch, uint64_t now_ms,
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
                           uint64_t now_ms, kin__listwatch_actions *actions);
 
-/* The longer of `delay_ms` and the server's Retry-After. */
-uint64_t kin__listwatch_delay_at_least(uint64_t delay_ms,
-                                       int64_t retry_after_s);
 uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       kin__backoff_kind kind,
                                       int64_t retry_after_s, uint64_t now_ms);

@@ -3,7 +3,6 @@
 
 /* The wait after each kind of failure, and the failures without a wait. */
 
-#define MAX_RETRY_AFTER_S 3600
 /* Least time between the beginnings of two watches that end with an internal
  * error, as client-go's limit of five requests a second. */
 #define INTERNAL_RETRY_MS 200u
@@ -15,21 +14,12 @@ void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms) {
   }
 }
 
-uint64_t kin__listwatch_delay_at_least(uint64_t delay_ms,
-                                       int64_t retry_after_s) {
-  if (retry_after_s > MAX_RETRY_AFTER_S) {
-    retry_after_s = MAX_RETRY_AFTER_S;
-  }
-  bool is_more = retry_after_s > 0 && delay_ms < (uint64_t)retry_after_s * 1000;
-  return is_more ? (uint64_t)retry_after_s * 1000 : delay_ms;
-}
-
 uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       kin__backoff_kind kind,
                                       int64_t retry_after_s, uint64_t now_ms) {
   uint64_t delay_ms = kin__backoff_next_ms(&listwatch->retries.backoffs[kind],
                                            now_ms, listwatch->random);
-  return kin__listwatch_delay_at_least(delay_ms, retry_after_s);
+  return kin__backoff_at_least(delay_ms, retry_after_s);
 }
 
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
@@ -142,7 +132,7 @@ bool kin__listwatch_retry_internal_error(kin__listwatch *listwatch,
           ? kin__listwatch_after_short_watch(listwatch, now_ms, actions)
           : KIN__LISTWATCH_OPENING;
   uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
-  uint64_t delay_ms = kin__listwatch_delay_at_least(
+  uint64_t delay_ms = kin__backoff_at_least(
       age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,
       failure->retry_after_s);
   kin__listwatch_count_failure(listwatch, now_ms, actions);

@@ -36,7 +36,7 @@ static void rewatch(kin__listwatch *listwatch, int64_t retry_after_s,
                           : kin__listwatch_watching(listwatch)->began_ms;
   uint64_t age_ms = now_ms - began_ms;
   uint64_t delay_ms = age_ms < REWATCH_MS ? REWATCH_MS - age_ms : 0;
-  delay_ms = kin__listwatch_delay_at_least(delay_ms, retry_after_s);
+  delay_ms = kin__backoff_at_least(delay_ms, retry_after_s);
   if (delay_ms == 0) {
     kin__listwatch_to_opening(listwatch, now_ms, actions);
   } else {

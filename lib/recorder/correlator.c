@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/ascii.h"
 #include "base/str.h"
+#include "listwatch/backoff.h"
 
 #define MAX_KEY_BYTES (64u << 10)
 #define MAX_NAME_BYTES 253u /* of an object */
@@ -466,12 +467,7 @@ static uint64_t wait_ms(kin__correlator *correlator, int64_t retry_after_s) {
   uint64_t own_ms =
       KIN__EVENT_RETRY_MS +
       kin__random_below(correlator->random, KIN__EVENT_RETRY_MS / 4);
-  int64_t asked_s = retry_after_s < KIN__EVENT_MAX_WAIT_S
-                        ? retry_after_s
-                        : KIN__EVENT_MAX_WAIT_S;
-  return asked_s > 0 && (uint64_t)asked_s * 1000 > own_ms
-             ? (uint64_t)asked_s * 1000
-             : own_ms;
+  return kin__backoff_at_least(own_ms, retry_after_s);
 }
 
 static void wait_for_next(kin__correlator *correlator, entry *e,

@@ -32,7 +32,6 @@
 #define KIN__EVENT_REFRESH_MS 1800000u  /* refreshTime */
 #define KIN__EVENT_RETRY_MS 10000u      /* defaultSleepDuration */
 #define KIN__EVENT_MAX_TRIES 12u        /* maxTriesPerEvent */
-#define KIN__EVENT_MAX_WAIT_S 3600      /* that a server may ask for */
 #define KIN__EVENT_MAX_NOTE_BYTES 1024u /* the API's limit */
 #define KIN__EVENT_MAX_SOURCES 4096u    /* of the spam filter */
 
