@@ -40,8 +40,8 @@ typedef struct kin_lease_candidate kin_lease_candidate;
 
 /** Called for each failure to write, list or watch; an event callback. The
  * callback may close the candidate, or answer: KIN_STOP closes the candidate,
- * KIN_RETRY_AFTER changes the time of the next try. A question of the server is
- * answered at once all the same. A write that meets another writer is no
+ * KIN_RETRY_AFTER changes the time of the next try. A question of the server
+ * does not wait for that time. A write that meets another writer is no
  * failure: it is repeated with the newest object.
  *
  * Example: a server that does not have the resource answers 404
@@ -100,8 +100,9 @@ typedef struct kin_lease_candidate_options {
 /** Opens a candidate, which begins at once; callbacks come from later loop
  * iterations (client-go's NewCandidate and LeaseCandidate.Run). Open it before
  * or after the elector of the same Lease. A failed write is repeated after
- * 100 ms, then after twice as long each time, up to 30 s; a write without an
- * answer fails after 10 s.
+ * 100 ms, then after twice as long each time, up to 30 s. A server that asks for
+ * a longer wait (Retry-After) gets it, up to an hour. A write without an answer
+ * fails after 10 s.
  * Errors: KIN_EINVAL (a name, a version or a strategy that is missing or not
  * valid; kin_client_problem says which), KIN_ENOTSUP (members of a newer version),
  * KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */

@@ -33,6 +33,7 @@
 #include "election/candidate_object.h"
 #include "election/lease.h"
 #include "informer/informer.h"
+#include "listwatch/backoff.h"
 #include "listwatch/target.h"
 #include "request/request.h"
 
@@ -88,13 +89,14 @@ static void end_if_idle(kin_lease_candidate *candidate) {
 
 /* --- Failures ------------------------------------------------------------- */
 
-static void set_retry(kin_lease_candidate *candidate) {
+static void set_retry(kin_lease_candidate *candidate, int64_t retry_after_s) {
   uint32_t doublings = candidate->failed_in_row++;
   uint64_t wait_ms = doublings < MAX_DOUBLINGS
                          ? (uint64_t)MIN_RETRY_MS << doublings
                          : MAX_RETRY_MS;
   candidate->due_ms =
-      kin__deadline_ms(kin__env_now_ms(candidate->member.env), wait_ms);
+      kin__deadline_ms(kin__env_now_ms(candidate->member.env),
+                       kin__backoff_at_least(wait_ms, retry_after_s));
 }
 
 /* The candidate may be closing afterwards. */
@@ -161,7 +163,7 @@ static void on_response(const kin_response *response, void *data) {
     candidate->failed_in_row = 0;
     return;
   }
-  set_retry(candidate);
+  set_retry(candidate, response->retry_after_s);
   if (is_conflict(candidate, response)) {
     return;
   }
@@ -210,6 +212,7 @@ static int start_write(kin_lease_candidate *candidate) {
   spec.body_length = candidate->body.length;
   spec.timeout_ms = REQUEST_TIMEOUT_MS;
   spec.max_response_bytes = MAX_CANDIDATE_BYTES;
+  spec.no_retries = true; /* a ping does not wait for a repetition */
   return kin__request_start(&candidate->request, candidate->member.host, &spec,
                             on_response, candidate);
 }
@@ -229,7 +232,7 @@ static void on_step(kin__deferred *deferred) {
   candidate->is_wanted = false;
   int err = start_write(candidate);
   if (err != 0) {
-    set_retry(candidate);
+    set_retry(candidate, -1);
     wake(candidate);
     kin_error_event event = {.code = err,
                              .error_class = err == KIN_ENOMEM

@@ -430,6 +430,49 @@ static void test_ping_is_tried_often(void **state) {
   lw_expect_asked(w, "PUT=500 PUT=500 PUT=500 PUT=500 PUT=500 PUT=500 ");
 }
 
+/* LE-12: a server that says when to come again gets its wait, an hour at most.
+ * Each try is told. A ping meanwhile does not wait. */
+static void test_candidate_put_off(void **state) {
+  static const struct {
+    int status;
+    int64_t retry_after_s;
+    uint64_t wait_ms;
+  } cases[] = {{429, 1, 1000}, {503, 60, 60000}, {429, 7200, 3600000}};
+  candidate_world *w = *state;
+  assert_int_equal(lw_open(w), 0);
+  for (size_t i = 0; i < 3; i++) {
+    w->refuse = cases[i].status;
+    w->retry_after_s = cases[i].retry_after_s;
+    lw_pass(w, i == 0 ? 0 : 20);
+    assert_int_equal(w->last.status, cases[i].status);
+    assert_int_equal(w->last.attempt, i + 1);
+    assert_int_equal(w->last.retry_in_ms, cases[i].wait_ms);
+    lw_pass(w, cases[i].wait_ms - 20);
+  }
+  lw_expect(w, "error(429) error(503) error(429) ");
+  lw_expect_asked(w, "POST=429 POST=503 POST=429 ");
+  lw_pass(w, 20);
+  lw_expect_asked(w, "POST=201 ");
+  w->refuse = 429;
+  lw_pass(w, RENEW_MS);
+  lw_put(w, PINGED, "");
+  lw_pass(w, 0);
+  lw_expect_asked(w, "PUT=429 PUT=200 ");
+}
+
+/* LE-12: an own wait that is longer stays. */
+static void test_candidate_put_off_briefly(void **state) {
+  candidate_world *w = *state;
+  assert_int_equal(lw_open(w), 0);
+  w->retry_after_s = 1;
+  for (unsigned i = 0; i < 6; i++) {
+    w->refuse = 503;
+    lw_pass(w, i == 0 ? 0 : w->last.retry_in_ms);
+    assert_int_equal(w->last.attempt, i + 1);
+  }
+  assert_int_equal(w->last.retry_in_ms, 3200);
+}
+
 /* LE-12: a server without the feature does not know the resource. */
 static void test_resource_is_absent(void **state) {
   candidate_world *w = *state;
@@ -737,6 +780,8 @@ int main(void) {
       WORLD_TEST(test_candidate_without_on_error),
       WORLD_TEST(test_longest_candidate_wait),
       WORLD_TEST(test_ping_is_tried_often),
+      WORLD_TEST(test_candidate_put_off),
+      WORLD_TEST(test_candidate_put_off_briefly),
       WORLD_TEST(test_resource_is_absent),
       WORLD_TEST(test_list_is_refused),
       WORLD_TEST(test_candidate_silence),

@@ -178,8 +178,18 @@ static const char *reason_of(int status, const char *method) {
   }
 }
 
-static void answer(script_request *request, int status, const char *text) {
-  if (script_request_head(request, status) &&
+static void answer(candidate_world *w, script_request *request, int status,
+                   const char *text) {
+  const script_env *script = &w->vh.script;
+  bool is_put_off = status >= 300 && w->retry_after_s > 0;
+  const kin__response_head head = {.status = status,
+                                   .content_type = KIN__LIT("application/json"),
+                                   .retry_after_s =
+                                       is_put_off ? w->retry_after_s : -1,
+                                   .is_identity = true,
+                                   .connection = script->connection,
+                                   .server_address = script->server_address};
+  if (script_request_give_head(request, &head) &&
       script_request_body(request, text, strlen(text))) {
     script_request_end(request);
   }
@@ -195,7 +205,7 @@ static void refuse(candidate_world *w, script_request *request, int status,
            reason_of(status, method),
            w->is_absent ? "" : "\"name\":\"A_1\",\"kind\":\"leasecandidates\"",
            status);
-  answer(request, status, text);
+  answer(w, request, status, text);
 }
 
 static uint64_t version_asked(const script_request *request) {
@@ -219,7 +229,7 @@ static void answer_list(candidate_world *w, script_request *request) {
            "%u\"},\"items\":[%s%s]}",
            is_exact ? (unsigned)version_asked(request) : w->version,
            item != NULL ? "{" : "", item != NULL ? item : "");
-  answer(request, 200, text);
+  answer(w, request, 200, text);
 }
 
 static bool serve_watch(candidate_world *w, script_request *request) {
@@ -282,9 +292,9 @@ static void answer_write(candidate_world *w, script_request *request) {
   const char *garbage = w->garbage;
   w->garbage = NULL;
   if (garbage != NULL) {
-    answer(request, status, garbage);
+    answer(w, request, status, garbage);
   } else if (status < 300) {
-    answer(request, status, w->object);
+    answer(w, request, status, w->object);
   } else {
     refuse(w, request, status, method);
   }

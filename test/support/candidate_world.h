@@ -30,14 +30,15 @@ typedef struct candidate_world {
   unsigned event_versions[LW_EVENTS];
   int event_count;
   char asked[4096];
-  char body[4096];     /* of the last write */
-  bool is_silent;      /* writes are not answered */
-  bool holds_events;   /* watches are open, but silent */
-  int refuse;          /* the status of the next write; 0: as it should be */
-  int refuse_lists;    /* the status of all lists; 0: as it should be */
-  bool is_absent;      /* refused as a server that does not know the resource */
-  bool then_write;     /* the refused write is carried out all the same */
-  const char *garbage; /* the body of the next answer to a write */
+  char body[4096];   /* of the last write */
+  bool is_silent;    /* writes are not answered */
+  bool holds_events; /* watches are open, but silent */
+  int refuse;        /* the status of the next write; 0: as it should be */
+  int refuse_lists;  /* the status of all lists; 0: as it should be */
+  bool is_absent;    /* refused as a server that does not know the resource */
+  int64_t retry_after_s; /* of refusals; 0: none */
+  bool then_write;       /* the refused write is carried out all the same */
+  const char *garbage;   /* the body of the next answer to a write */
   void (*before_write)(struct candidate_world *w, const char *method);
 
   /* Called in each callback of the candidate, which it may close. */
