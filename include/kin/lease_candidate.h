@@ -29,7 +29,8 @@ extern "C" {
  * come, when the object is deleted, and every five minutes. Before an election
  * the server asks each candidate whether it is alive (spec.pingTime), and
  * leaves out a candidate that has not renewed its object (spec.renewTime) within
- * five seconds. Such a question is answered at once.
+ * five seconds. Such a question is answered at once, or as soon as a write that
+ * is under way has ended, which takes 10 s at most.
  *
  * A write changes the options' members and the renewTime; what others have
  * written into the object is kept. The handle costs a watch of one object. The

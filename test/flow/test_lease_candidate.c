@@ -473,6 +473,44 @@ static void test_candidate_put_off_briefly(void **state) {
   assert_int_equal(w->last.retry_in_ms, 3200);
 }
 
+/* LE-12: a ping is answered behind the write in flight. */
+static void test_ping_behind_a_write(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  lw_pass(w, RENEW_MS - 100);
+  w->is_silent = true;
+  lw_pass(w, 200);
+  lw_put(w, PINGED, "");
+  lw_pass(w, 5000);
+  w->is_silent = false;
+  lw_pass(w, 0);
+  lw_expect_asked(w, "PUT=409 PUT=200 ");
+  expect_member(w, "pingTime", "2002-01-01T00:00:00.000000Z");
+  assert_true(strcmp(lw_value(w, "renewTime"), "2002") > 0);
+  lw_expect(w, "");
+}
+
+/* LE-12: a write without an answer delays the answer to a ping until it fails,
+ * for 10 s at most. */
+static void test_ping_behind_a_lost_write(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  lw_pass(w, RENEW_MS - 100);
+  w->is_silent = true;
+  lw_pass(w, 200);
+  lw_put(w, PINGED, "");
+  lw_pass(w, 9800);
+  lw_expect(w, "");
+  lw_pass(w, 200);
+  lw_expect(w, "error(0) ");
+  assert_int_equal(w->last.code, KIN_ETIMEDOUT);
+  assert_int_equal(w->last.retry_in_ms, 0);
+  w->is_silent = false;
+  lw_pass(w, 0);
+  lw_expect_asked(w, "PUT=200 ");
+  expect_member(w, "pingTime", "2002-01-01T00:00:00.000000Z");
+}
+
 /* LE-12: a server without the feature does not know the resource. */
 static void test_resource_is_absent(void **state) {
   candidate_world *w = *state;
@@ -782,6 +820,8 @@ int main(void) {
       WORLD_TEST(test_ping_is_tried_often),
       WORLD_TEST(test_candidate_put_off),
       WORLD_TEST(test_candidate_put_off_briefly),
+      WORLD_TEST(test_ping_behind_a_write),
+      WORLD_TEST(test_ping_behind_a_lost_write),
       WORLD_TEST(test_resource_is_absent),
       WORLD_TEST(test_list_is_refused),
       WORLD_TEST(test_candidate_silence),
