@@ -99,11 +99,12 @@ typedef struct kin_lease_candidate_options {
   }
 
 /** Opens a candidate, which begins at once; callbacks come from later loop
- * iterations (client-go's NewCandidate and LeaseCandidate.Run). Open it before
- * or after the elector of the same Lease. A failed write is repeated after
- * 100 ms, then after twice as long each time, up to 30 s. A server that asks for
- * a longer wait (Retry-After) gets it, up to an hour. A write without an answer
- * fails after 10 s.
+ * iterations (client-go's NewCandidate and LeaseCandidate.Run). Open it after the
+ * elector of the same Lease, whose identity is the name; with an identity that
+ * the program has chosen the order does not matter. A failed write is repeated
+ * after 100 ms, then after twice as long each time, up to 30 s. A server that
+ * asks for a longer wait (Retry-After) gets it, up to an hour. A write without
+ * an answer fails after 10 s.
  * Errors: KIN_EINVAL (a name, a version or a strategy that is missing or not
  * valid; kin_client_problem says which), KIN_ENOTSUP (members of a newer version),
  * KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */
