@@ -253,13 +253,8 @@ static void send_request(kin_leader_elector *elector) {
   kin__elector_answer answer = {.kind = KIN__ANSWER_REFUSED};
   kin__elector_answer_came(&elector->machine, &answer, now_ns(elector));
   if (err != KIN_ECLOSED) {
-    kin_error_event event = {.code = err,
-                             .error_class = err == KIN_ENOMEM
-                                                ? KIN_CLASS_MEMORY
-                                                : KIN_CLASS_PROTOCOL,
-                             .reason = "",
-                             .message = kin_strerror(err),
-                             .retry_in_ms = retry_in_ms(elector)};
+    kin_error_event event = kin__request_start_failed(err);
+    event.retry_in_ms = retry_in_ms(elector);
     tell_failure(elector, &event);
   }
 }

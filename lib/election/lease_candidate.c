@@ -234,12 +234,7 @@ static void on_step(kin__deferred *deferred) {
   if (err != 0) {
     set_retry(candidate, -1);
     wake(candidate);
-    kin_error_event event = {.code = err,
-                             .error_class = err == KIN_ENOMEM
-                                                ? KIN_CLASS_MEMORY
-                                                : KIN_CLASS_PROTOCOL,
-                             .reason = "",
-                             .message = kin_strerror(err)};
+    kin_error_event event = kin__request_start_failed(err);
     tell_failure(candidate, &event);
   }
 }

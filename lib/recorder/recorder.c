@@ -185,7 +185,6 @@ static void send_entry(kin_event_recorder *recorder, slot *s,
   if (err == 0) {
     return;
   }
-  bool is_memory = err == KIN_ENOMEM;
   char namespace_[SHOWN_BYTES];
   char message[3 * MAX_REFERENCE_TEXT_BYTES + 200];
   copy_namespace(entry, namespace_, sizeof namespace_);
@@ -197,16 +196,14 @@ static void send_entry(kin_event_recorder *recorder, slot *s,
   kin__put_on_one_line(message);
   s->entry = NULL;
   kin__correlator_answer(&recorder->correlator, entry,
-                         is_memory ? KIN__EVENT_FAILED : KIN__EVENT_REJECTED,
+                         err == KIN_ENOMEM ? KIN__EVENT_FAILED
+                                           : KIN__EVENT_REJECTED,
                          -1, now_ms(recorder));
   if (err != KIN_ECLOSED) {
-    kin_error_event event = {.code = err,
-                             .error_class = is_memory ? KIN_CLASS_MEMORY
-                                                      : KIN_CLASS_PROTOCOL,
-                             .reason = "",
-                             .message = message,
-                             .namespace_ = namespace_,
-                             .attempt = attempt};
+    kin_error_event event = kin__request_start_failed(err);
+    event.message = message;
+    event.namespace_ = namespace_;
+    event.attempt = attempt;
     tell_failure(recorder, &event);
   }
 }

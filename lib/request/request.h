@@ -22,6 +22,16 @@ static inline int kin__request_start(kin_request **out, kin__host *host,
   return kin__request_start_unless(out, host, spec, NULL, cb, data);
 }
 
+/* The event of a request that could not be started, for kin__request_start's
+ * error. The caller adds the members that it knows. */
+static inline kin_error_event kin__request_start_failed(int err) {
+  return (kin_error_event){
+      .code = err,
+      .error_class = err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
+      .reason = "",
+      .message = kin_strerror(err)};
+}
+
 /* In the callback of a request: the ETag of its answer, NUL-terminated; "" if
  * there is none. */
 const char *kin__request_etag(const kin_request *request);
