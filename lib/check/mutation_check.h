@@ -73,7 +73,8 @@ void kin__mutation_check_look(kin__mutation_check *check,
                               const kin_object *object);
 
 /* An object has left the store: compares it, or its first 64 KiB, once more.
- * NULL is allowed. */
+ * NULL is allowed. Does nothing after a stop, since the program may still delete
+ * from the store then. */
 static inline void kin__mutation_check_leaving(kin__mutation_check *check,
                                                const kin_object *object) {
   if (check != NULL && object != NULL) {

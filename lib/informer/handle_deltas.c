@@ -221,6 +221,7 @@ void kin__own_write_tell(void *ctx, uint32_t slot, kin_object *before,
     told.audience = KIN__AUDIENCE_FILTERS_AND_WATCHES;
   }
   kin__dispatcher_send(&informer->dispatcher, &told);
+  kin__mutation_check_leaving(informer->mutation_check, before);
 }
 
 /* --- Deltas --------------------------------------------------------------- */

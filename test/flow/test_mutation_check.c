@@ -165,6 +165,33 @@ static void test_mutation_check_of_what_leaves(void **state) {
   iw_finish(&w.iw);
 }
 
+/* The same for an object that the program itself replaces or deletes; but not
+ * after the close has begun. */
+static void test_mutation_check_of_own_writes(void **state) {
+  (void)state;
+  world w;
+  setup(&w, KIN_MUTATION_CHECK_CHECKSUM, 4);
+  kin_store *store = kin_informer_store(w.iw.informer);
+  write_to(&w, "even/p0", 1);
+  write_to(&w, "odd/p1", 1);
+  write_to(&w, "odd/p3", 1);
+  kin_object *mine = object_keyed(NULL, "even/p0", 9);
+  assert_int_equal(kin_store_put(store, mine), 0);
+  assert_int_equal(kin_store_put(store, mine), 0); /* its very self */
+  kin_object_unref(mine);
+  assert_int_equal(kin_store_delete(store, KIN__LIT("odd/p1")), 0);
+  assert_int_equal(kin_store_delete(store, KIN__LIT("even/p2")), 0);
+  assert_string_equal(w.reports, ""); /* never inside the call */
+  script_run(&w.iw.script);
+  assert_string_equal(w.reports, "even/p0 json 0;odd/p1 json 0;");
+  assert_int_equal(kin_informer_close(w.iw.informer, iw_on_closed, &w.iw), 0);
+  assert_int_equal(kin_store_delete(store, KIN__LIT("odd/p3")), 0);
+  assert_null(w.iw.informer->mutation_check->found);
+  script_run(&w.iw.script);
+  assert_int_equal(w.count, 2);
+  iw_finish(&w.iw);
+}
+
 /* Of a large one only the first 64 KiB, header and strings included. */
 static void test_mutation_check_of_large_ones_that_leave(void **state) {
   (void)state;
@@ -524,6 +551,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_check_by_timer),
       cmocka_unit_test(test_mutation_check_damage),
       cmocka_unit_test(test_mutation_check_of_what_leaves),
+      cmocka_unit_test(test_mutation_check_of_own_writes),
       cmocka_unit_test(test_mutation_check_of_large_ones_that_leave),
       cmocka_unit_test(test_mutation_check_of_foreign_objects),
       cmocka_unit_test(test_mutation_check_of_transformed_objects),
