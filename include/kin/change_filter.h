@@ -52,7 +52,11 @@ extern "C" {
  *   an object    fields equal   nothing
  *
  * So all that is told of one key makes a story without gaps: an add, updates,
- * each of which changes a field or the uid, a delete, and again. */
+ * each of which changes a field or the uid, a delete, and again.
+ *
+ * The program may put an object into the informer's store under the uid and
+ * version that are stored, see kin_store. Such an object is no update. It stands
+ * for what was told last, so its differences from that are never told. */
 typedef struct kin_change_filter kin_change_filter;
 
 /** One told change, valid during the callback. */

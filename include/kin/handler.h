@@ -65,14 +65,15 @@ typedef struct kin_event {
   /** add, update: the cached object. delete: the last state, as the server sent
    * it or as it was cached; never NULL. NULL for synced and relisted. */
   const kin_object *object;
-  /** Update: the state this listener had before. */
+  /** Update: the state this listener had before, or an object that the program
+   * has put in its place under the same uid and version, see kin_store. */
   const kin_object *old_object;
 
   bool is_initial;          /**< add: part of the initial state */
   bool is_resync;           /**< update: a resync was due. The object is
-                             * unchanged, unless the program itself has put
-                             * another into the store; with skip_unchanged its
-                             * version may be another */
+                             * unchanged, except for what the program has put
+                             * under the same uid and version, see kin_store;
+                             * with skip_unchanged its version may be another */
   kin_delete_reason reason; /**< delete */
 
   /** relisted: the scope and the version of its list. synced: empty, except

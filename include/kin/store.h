@@ -26,10 +26,9 @@ extern "C" {
  *
  * Writing to an informer's own store is allowed: the next event of that key
  * overwrites the change. The only good reason is to show the program's own write
- * early. What is put is to be what the server answered: other content under that
- * uid and version stays until the object changes. An object that is removed and
- * put in again while a list is being applied counts as missing in that list, and
- * is removed.
+ * early. Put only the server's answer: other content under that uid and version
+ * stays until the object changes. An object that is removed and put in again
+ * while a list is being applied counts as missing in that list, and is removed.
  *
  * Listeners, and all that is built on them, are told of such a write as of any
  * change: add, update, or delete with the reason KIN_DELETE_PROGRAM. No handler
@@ -37,10 +36,11 @@ extern "C" {
  * uid and version, is no change then, and no handler hears of it. An older event
  * that arrives in between is an update back to that state. An object that is
  * put with the uid and version that are stored is no update; but it is an add or
- * a delete for a listener whose filter answers otherwise than before. So a
- * handler may put what it was given with other content, but a handler that puts
- * another version each time calls itself again and again. Each listener is
- * told within the write, which so costs more the more listeners there are.
+ * a delete for a listener whose filter answers otherwise than before. The next
+ * update of that object has the put one as its old_object. So a handler may put
+ * what it was given with other content, but a handler that puts another version
+ * each time calls itself again and again. Each listener is told within the
+ * write, which so costs more the more listeners there are.
  *
  * An object that the program puts before a list or an event tells of the object
  * belongs to the informer's namespace that the object is in, or to another one
@@ -122,11 +122,12 @@ typedef struct kin_store_op {
 } kin_store_op;
 
 /** Carries out the operations in order, with no callback in between but index
- * functions and, for an informer's store, filters. An operation that fails is skipped, and its `error` says why; all
- * others, whose `error` is 0, are applied. The store's version becomes that of
- * the last applied operation's object, if that operation has an object. Objects
- * are stored as they are: the transform is not called. Deleting an absent key
- * is no failure. *failed, unless NULL, gets the number of failures.
+ * functions and, for an informer's store, filters. An operation that fails is
+ * skipped, and its `error` says why; all others, whose `error` is 0, are
+ * applied. The store's version becomes that of the last applied operation's
+ * object, if that operation has an object. Objects are stored as they are: the
+ * transform is not called. Deleting an absent key is no failure. *failed, unless
+ * NULL, gets the number of failures.
  * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
  * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
  * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY, KIN_ECLOSED (see kin_store_put).

@@ -14,6 +14,7 @@
 
 #include <kin/error.h>
 
+#include "base/str.h"
 #include "support/filter_rig.h"
 #include "support/idle_callbacks.h"
 #include "support/objects.h"
@@ -109,6 +110,48 @@ static void test_resyncs_are_not_told(void **state) {
   filter_rig_expect(&rig, "i:k1=1 synced(1) ");
   filter_rig_pass(&rig, 10000);
   filter_rig_expect(&rig, "");
+  filter_rig_close(&rig);
+}
+
+/* An own write, and what is told of it. */
+static void put_own(filter_rig *rig, const char *name, kin_str version,
+                    int value, const char *told) {
+  kin_object *object =
+      object_format(NULL,
+                    "{'metadata':{'name':'%s','namespace':'d','uid':'u1',"
+                    "'resourceVersion':'" KIN_STR_FORMAT "'},'spec':{'a':%d}}",
+                    name, KIN_STR_ARG(version), value);
+  assert_int_equal(kin_store_put(kin_informer_store(rig->informer), object), 0);
+  kin_object_unref(object);
+  filter_rig_run(rig);
+  filter_rig_expect(rig, told);
+}
+
+/* SI-13: own writes are changes like others, and what follows is compared with
+ * them. An object under the stored version is none, but stands for what was
+ * told. */
+static void test_own_writes_are_changes(void **state) {
+  (void)state;
+  filter_rig rig;
+  open_with(&rig, 0, 0);
+  kin_store *store = kin_informer_store(rig.informer);
+  put_own(&rig, "k2", KIN__LIT("1000"), 2, "A:k2=2 ");
+  filter_rig_put(&rig, "k2", 2);
+  filter_rig_delete(&rig, "k2");
+  filter_rig_expect(&rig, "D:k2=2 ");
+  put_own(&rig, "k1", KIN__LIT("1000"), 5, "U:k1=1>5 ");
+  filter_rig_put(&rig, "k1", 6);
+  filter_rig_expect(&rig, "U:k1=5>6 ");
+  kin_object *told = kin_object_ref(kin_store_get_key(store, "d/k1"));
+  put_own(&rig, "k1", kin_object_resource_version(told), 7, "");
+  kin_object_unref(told);
+  filter_rig_put(&rig, "k1", 7);
+  filter_rig_expect(&rig, "");
+  filter_rig_put(&rig, "k1", 8);
+  filter_rig_expect(&rig, "U:k1=7>8 ");
+  assert_int_equal(kin_store_delete(store, KIN__LIT("d/k1")), 0);
+  filter_rig_delete(&rig, "k1");
+  filter_rig_expect(&rig, "D:k1=8 ");
   filter_rig_close(&rig);
 }
 
@@ -557,6 +600,7 @@ int main(void) {
       cmocka_unit_test(test_recreation_is_told),
       cmocka_unit_test(test_relist_tells_differences),
       cmocka_unit_test(test_resyncs_are_not_told),
+      cmocka_unit_test(test_own_writes_are_changes),
       cmocka_unit_test(test_transitions_of_a_filter),
       cmocka_unit_test(test_debounce),
       cmocka_unit_test(test_debounce_is_per_key),
