@@ -36,10 +36,9 @@
  * key must cancel it. Without hidden entries a paused listener for deletes
  * alone would collect a delete for each object that came and went.
  *
- * These rules hold for changes of a store. If the program writes to the store
- * itself, an add of a known object or an update of an unknown one may come.
- * Such a pair is merged into the nearest legal one; the bound of two entries
- * holds. */
+ * These rules hold for changes of a store, also for those that the program
+ * makes. Any other pair, such as two adds, would be merged into the nearest
+ * legal one; the bound of two entries holds. */
 typedef struct kin__listener_overflow {
   kin__slots entries;
   kin__map map;       /* entries by key, without markers */

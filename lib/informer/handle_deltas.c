@@ -198,9 +198,10 @@ int kin__own_write_reserve(void *ctx) {
   return err;
 }
 
-/* Who puts other content under the same uid and version is not told of an
- * update: a handler may do so with each object that it is given. But filters
- * and lingering indices read the content. */
+/* Other content under the same uid and version is no update to listeners,
+ * because a handler may put such content for each object that it is given.
+ * Filters and lingering indices read the content, so they are given both
+ * objects. */
 void kin__own_write_tell(void *ctx, uint32_t slot, kin_object *before,
                          kin_object *after) {
   kin_informer *informer = ctx;

@@ -163,7 +163,7 @@ static void test_deleted_lingers(void **state) {
   close_world(&w);
 }
 
-/* What the program itself writes into the store leaves no gap either. */
+/* The program's own writes into the store leave no gap either. */
 static void test_own_writes(void **state) {
   (void)state;
   world w;

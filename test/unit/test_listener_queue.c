@@ -618,7 +618,7 @@ static void test_unwanted_delete_annuls(void **state) {
   teardown();
 }
 
-/* A store its user writes to as well may lead to these. */
+/* No changes of a store lead to these. */
 static void test_odd_pairs_stay_legal_and_bounded(void **state) {
   (void)state;
   setup_paused(ALL);
