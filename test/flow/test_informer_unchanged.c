@@ -98,6 +98,13 @@ static void modify(world *w, const char *object) {
   script_run(&w->vh.script);
 }
 
+static void put_own(world *w, const char *text) {
+  kin_object *object = object_of(NULL, text);
+  assert_int_equal(kin_store_put(kin_informer_store(w->informer), object), 0);
+  kin_object_unref(object);
+  script_run(&w->vh.script);
+}
+
 static const kin_object *pod(const world *w) {
   const kin_object *object =
       kin_store_get_key(kin_informer_store(w->informer), "d/a");
@@ -277,6 +284,25 @@ static void test_unchanged_is_not_told(void **state) {
   }
 }
 
+/* SI-13: the same for an own write. */
+static void test_unchanged_own_write(void **state) {
+  (void)state;
+  for (int skip = 0; skip < 2; skip++) {
+    world w;
+    kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+    options.skip_unchanged = skip == 1;
+    open_world(&w, &options, false);
+    list(&w, POD("5", "'spec':1"));
+    put_own(&w, POD("11", "'spec':1"));
+    expect(&w, skip ? "A5 " : "A5 U5>11 ");
+    assert_true(
+        kin__str_equal(kin_object_resource_version(pod(&w)), kin__cstr("11")));
+    put_own(&w, POD("100", "'spec':2"));
+    expect(&w, "U11>100 ");
+    vh_finish(&w.vh);
+  }
+}
+
 /* The bodies of objects over the limit are not known to be equal. */
 static void test_oversized_are_told(void **state) {
   (void)state;
@@ -364,6 +390,7 @@ int main(void) {
       cmocka_unit_test(test_labels_of_oversized_are_dropped),
       cmocka_unit_test(test_transform_brings_no_labels),
       cmocka_unit_test(test_unchanged_is_not_told),
+      cmocka_unit_test(test_unchanged_own_write),
       cmocka_unit_test(test_oversized_are_told),
       cmocka_unit_test(test_unchanged_in_a_list),
       cmocka_unit_test(test_same_content),

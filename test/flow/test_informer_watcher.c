@@ -14,8 +14,10 @@
 
 #include <uv.h>
 
+#include "base/str.h"
 #include "informer/informer.h"
 #include "support/client_world.h"
+#include "support/objects.h"
 #include "support/virtual_host.h"
 #include "support/watch_log.h"
 #include "toolkit/watch.h"
@@ -107,6 +109,34 @@ static void test_informer_watcher_events(void **state) {
   script_run(&w.vh.script);
   watch_log_expect(&w.log, "closed ");
   assert_int_equal(script_open_requests(&w.vh.script), 0);
+  finish(&w);
+}
+
+/* SI-13, TW-08: an own write is an event, and the server's event of the same
+ * state is none. */
+static void test_informer_watcher_own_writes(void **state) {
+  (void)state;
+  world w;
+  open_with_pod(&w);
+  watch_log_expect(&w.log, "A:odd/p1@101 ");
+  kin_store *store =
+      kin_informer_store(kin_informer_watcher_informer(w.watcher));
+  kin_object *mine = object_of(
+      NULL, "{'metadata':{'name':'p2','namespace':'even','uid':'uid-2-1',"
+            "'resourceVersion':'102'}}");
+  assert_int_equal(kin_store_put(store, mine), 0);
+  kin_object_unref(mine);
+  script_run(&w.vh.script);
+  watch_log_expect(&w.log, "A:even/p2@102 ");
+  mini_put(&w.vh.server, 2);
+  mini_put(&w.vh.server, 2);
+  mini_delete(&w.vh.server, 2);
+  serve(&w);
+  watch_log_expect(&w.log, "M:even/p2@103 D:even/p2@104 ");
+  assert_int_equal(kin_store_delete(store, KIN__LIT("odd/p1")), 0);
+  mini_delete(&w.vh.server, 1);
+  serve(&w);
+  watch_log_expect(&w.log, "D:odd/p1@101 ");
   finish(&w);
 }
 
@@ -557,6 +587,7 @@ static void test_until_client_closes_in_open(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_informer_watcher_events),
+      cmocka_unit_test(test_informer_watcher_own_writes),
       cmocka_unit_test(test_informer_watcher_final_state_unknown),
       cmocka_unit_test(test_informer_watcher_recreated),
       cmocka_unit_test(test_informer_watcher_orders_events),

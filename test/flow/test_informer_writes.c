@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,6 +13,7 @@
 
 #include "base/sched.h"
 #include "base/str.h"
+#include "support/informer_world.h"
 #include "support/objects.h"
 #include "support/source_rig.h"
 
@@ -268,6 +270,70 @@ static void test_own_writes_are_told(void **state) {
   source_rig_close(&f);
 }
 
+/* SI-13: the same for each function that writes, and another uid is a delete and
+ * an add. */
+static void test_each_own_write_is_told(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f);
+  kin_object *mine = hand_source_object("mine@6");
+  kin_object *next = hand_source_object("a@7");
+  kin_object *other = object_format(
+      NULL, "{'metadata':{'name':'a','uid':'u2','resourceVersion':'8'}}");
+  kin_store_op ops[] = {
+      {.type = KIN_STORE_PUT, .object = mine},
+      {.type = KIN_STORE_PUT, .object = next},
+      {.type = KIN_STORE_PUT, .object = NULL},
+      {.type = KIN_STORE_DELETE, .key = KIN__LIT("mine")},
+      {.type = KIN_STORE_DELETE, .key = KIN__LIT("mine")}, /* is absent */
+      {.type = KIN_STORE_PUT, .object = other},
+  };
+  size_t failed = 0;
+  size_t count = sizeof ops / sizeof ops[0];
+  assert_int_equal(kin_store_transact(store_of(&f), ops, count, &failed),
+                   KIN_EINVAL);
+  assert_int_equal(failed, 1);
+  script_run(&f.vh.script);
+  event_log_expect(&f.log, "+mine6 ~a1>7 -mine6:program -a7:recreated +a8");
+  assert_int_equal(kin_store_delete_object(store_of(&f), next), 0);
+  assert_int_equal(kin_store_delete_object(store_of(&f), mine), 0);
+  script_run(&f.vh.script);
+  event_log_expect(&f.log, "-a8:program");
+  kin_object_unref(mine);
+  kin_object_unref(next);
+  kin_object_unref(other);
+  source_rig_close(&f);
+}
+
+/* SI-13: before the start, too: what is listed is an update of what was put, and
+ * the rest is taken away. */
+static void test_own_writes_before_the_start(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  mini_put(&w.server, 1);
+  kin_informer_options options = iw_options(&w);
+  iw_open_only(&w, &options);
+  static const char *const texts[] = {"odd/p1@7", "odd/mine@8"};
+  for (int i = 0; i < 2; i++) {
+    kin_object *object = hand_source_object(texts[i]);
+    assert_int_equal(kin_store_put(kin_informer_store(w.informer), object), 0);
+    kin_object_unref(object);
+    if (i == 0) { /* one is replayed, one is told */
+      assert_int_equal(recorder_listen(&w.rec, w.informer), 0);
+    }
+  }
+  script_run(&w.script);
+  assert_int_equal(w.rec.adds, 2);
+  assert_int_equal(w.rec.synced, 0);
+  assert_int_equal(kin_informer_start(w.informer), 0);
+  mini_serve(&w.server);
+  assert_int_equal(w.rec.count, 1);
+  assert_int_equal(w.rec.synced, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
 static bool is_shown(const kin_object *object, void *data) {
   (void)data;
   kin_str value;
@@ -335,6 +401,85 @@ static void test_own_writes_with_many_listeners(void **state) {
   script_run(&f.vh.script);
   assert_int_equal(calls, 2 * MANY_LISTENERS);
   source_rig_close(&f);
+}
+
+/* What one of many listeners has heard. */
+typedef struct hearer {
+  int version; /* of "a" */
+  int relists;
+  int version_at_relist;
+} hearer;
+
+static int number_of(const kin_object *object) {
+  return atoi(kin_object_resource_version(object).data);
+}
+
+static void hear_update(kin_informer *informer, const kin_event *event,
+                        void *data) {
+  (void)informer;
+  hearer *h = data;
+  assert_int_equal(number_of(event->old_object), h->version);
+  h->version = number_of(event->object);
+}
+
+static void hear_relist(kin_informer *informer, const kin_event *event,
+                        void *data) {
+  (void)informer;
+  (void)event;
+  hearer *h = data;
+  h->relists++;
+  h->version_at_relist = h->version;
+}
+
+typedef struct walk_writer {
+  source_rig f;
+  hearer hearers[MANY_LISTENERS];
+  int version; /* put last */
+} walk_writer;
+
+/* While a change is in hand, and once more while a relist is. */
+static void put_in_walk(void *ctx, bool is_before) {
+  walk_writer *w = ctx;
+  const kin__dispatcher *dispatcher = &w->f.informer->dispatcher;
+  if (is_before || !kin__dispatcher_is_sending(dispatcher)) {
+    return;
+  }
+  int type = dispatcher->walk->in_hand.notifications[0].type;
+  if (w->version == 2 ? type == KIN_EVENT_UPDATE : type == KIN_EVENT_RELISTED) {
+    char text[16];
+    snprintf(text, sizeof text, "a@%d", ++w->version);
+    put(&w->f, text);
+  }
+}
+
+/* SI-13: a write ends the walk that is under way. So each of many listeners
+ * hears all changes and a relist in the order of the store. */
+static void test_own_writes_between_steps_of_a_walk(void **state) {
+  (void)state;
+  static walk_writer w;
+  w = (walk_writer){.version = 2};
+  source_rig_open_watching(&w.f);
+  for (int i = 0; i < MANY_LISTENERS; i++) {
+    kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+    options.on_update = hear_update;
+    options.on_relisted = hear_relist;
+    options.data = &w.hearers[i];
+    w.hearers[i].version = 1;
+    assert_int_equal(kin_informer_listen(w.f.informer, &options, NULL), 0);
+  }
+  script_run(&w.f.vh.script);
+  lose_the_position(&w.f);
+  w.f.vh.script.on_step = put_in_walk;
+  w.f.vh.script.on_step_ctx = &w;
+  hand_source_list(&w.f.source, "a@2", "6");
+  w.f.vh.script.on_step = NULL;
+  assert_int_equal(w.version, 4);
+  for (int i = 0; i < MANY_LISTENERS; i++) {
+    assert_int_equal(w.hearers[i].version, 4);
+    assert_int_equal(w.hearers[i].relists, 1);
+    assert_int_equal(w.hearers[i].version_at_relist, 3);
+  }
+  source_rig_close(&w.f);
 }
 
 /* SI-13: without memory to tell a listener, nothing is written. */
@@ -586,16 +731,23 @@ static void test_coalesced_counts_what_is_merged(void **state) {
   source_rig_close(&f);
 }
 
-static void test_put_into_a_closing_informer(void **state) {
+/* A put is refused. A delete still takes an object out, and nobody is told. */
+static void test_writes_into_a_closing_informer(void **state) {
   (void)state;
   source_rig f;
-  source_rig_open(&f, 2);
-  kin_object *object = hand_source_object("a@1");
+  source_rig_open_watching(&f);
+  event_log_clear(&f.log);
+  kin_object *object = hand_source_object("a@2");
   kin_store_op op = {.type = KIN_STORE_PUT, .object = object};
   assert_int_equal(kin_informer_close(f.informer, NULL, NULL), 0);
   assert_int_equal(kin_store_put(store_of(&f), object), KIN_ECLOSED);
   assert_int_equal(kin_store_transact(store_of(&f), &op, 1, NULL), KIN_ECLOSED);
   kin_object_unref(object);
+  assert_stored(&f, "a", "1");
+  assert_int_equal(kin_store_delete(store_of(&f), KIN__LIT("a")), 0);
+  assert_int_equal(kin_store_delete(store_of(&f), KIN__LIT("a")), KIN_ENOENT);
+  script_run(&f.vh.script);
+  event_log_expect(&f.log, "");
   source_rig_close(&f);
 }
 
@@ -650,8 +802,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_between_pages),
       cmocka_unit_test(test_own_writes_are_told),
+      cmocka_unit_test(test_each_own_write_is_told),
+      cmocka_unit_test(test_own_writes_before_the_start),
       cmocka_unit_test(test_own_writes_and_filters),
       cmocka_unit_test(test_own_writes_with_many_listeners),
+      cmocka_unit_test(test_own_writes_between_steps_of_a_walk),
       cmocka_unit_test(test_own_writes_without_memory),
       cmocka_unit_test(test_writes_into_an_empty_cache),
       cmocka_unit_test(test_writes_between_steps),
@@ -660,7 +815,7 @@ int main(void) {
       cmocka_unit_test(test_early_write_into_an_unlisted_namespace),
       cmocka_unit_test(test_early_write_outlives_another_namespace),
       cmocka_unit_test(test_coalesced_counts_what_is_merged),
-      cmocka_unit_test(test_put_into_a_closing_informer),
+      cmocka_unit_test(test_writes_into_a_closing_informer),
       cmocka_unit_test(test_sweep_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
