@@ -70,16 +70,5 @@ int kin__candidate_compose(kin__buf *out, const kin_allocator *allocator,
     return err;
   }
   set_identity(builder, terms);
-  err = set_spec(builder, terms, renew_time);
-  if (err != 0) {
-    kin_object_builder_free(builder);
-    return err;
-  }
-  kin_object *made;
-  err = kin_object_builder_finish(builder, &made);
-  if (err == 0) {
-    err = kin__buf_append_str(out, kin__object_body(made));
-    kin__object_unref(made);
-  }
-  return err;
+  return kin__lease_write(out, builder, set_spec(builder, terms, renew_time));
 }

@@ -151,6 +151,20 @@ static int set_spec(kin_object_builder *builder, const kin__lease *lease,
   return kin_object_builder_set_string(builder, "/spec/renewTime", time);
 }
 
+int kin__lease_write(kin__buf *out, kin_object_builder *builder, int err) {
+  if (err != 0) {
+    kin_object_builder_free(builder);
+    return err;
+  }
+  kin_object *made;
+  err = kin_object_builder_finish(builder, &made);
+  if (err == 0) {
+    err = kin__buf_append_str(out, kin__object_body(made));
+    kin__object_unref(made);
+  }
+  return err;
+}
+
 int kin__lease_compose(kin__buf *out, const kin_allocator *allocator,
                        const kin__lease *lease, const kin__lease_terms *terms,
                        kin__elector_request request, kin__timestamp now) {
@@ -168,15 +182,5 @@ int kin__lease_compose(kin__buf *out, const kin_allocator *allocator,
   if (err == 0) {
     err = set_spec(builder, base, terms, request, now);
   }
-  if (err != 0) {
-    kin_object_builder_free(builder);
-    return err;
-  }
-  kin_object *made;
-  err = kin_object_builder_finish(builder, &made);
-  if (err == 0) {
-    err = kin__buf_append_str(out, kin__object_body(made));
-    kin__object_unref(made);
-  }
-  return err;
+  return kin__lease_write(out, builder, err);
 }

@@ -7,6 +7,7 @@
 
 #include <kin/lister_watcher.h>
 #include <kin/object.h>
+#include <kin/object_builder.h>
 
 #include "base/buf.h"
 #include "base/timestamp.h"
@@ -50,5 +51,10 @@ typedef struct kin__lease_terms {
 int kin__lease_compose(kin__buf *out, const kin_allocator *allocator,
                        const kin__lease *lease, const kin__lease_terms *terms,
                        kin__elector_request request, kin__timestamp now);
+
+/* Ends the builder of a write, and appends its object's text to `out`. `err` is
+ * the code of the builder's last call; after an error nothing is appended.
+ * Errors: `err`, those of kin_object_builder_finish, KIN_ENOMEM. */
+int kin__lease_write(kin__buf *out, kin_object_builder *builder, int err);
 
 #endif /* KIN_ELECTION_LEASE_H */
