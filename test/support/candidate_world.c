@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "election/lease_candidate.h"
+#include "support/written_object.h"
 
 /* --- The candidate -------------------------------------------------------- */
 
@@ -87,8 +88,6 @@ int lw_tear_down(void **state) {
 
 /* --- The server's object -------------------------------------------------- */
 
-#define VERSION_NAME "\"resourceVersion\":\""
-
 static void note_event(candidate_world *w, const char *type) {
   assert_true(w->event_count < LW_EVENTS);
   w->event_versions[w->event_count] = w->version;
@@ -103,56 +102,27 @@ void lw_put(candidate_world *w, const char *spec, const char *metadata) {
            ",'metadata':{'name':'A_1','namespace':'n','uid':'u',"
            "'resourceVersion':'%u'%s%s},'spec':%s}",
            ++w->version, metadata[0] != '\0' ? "," : "", metadata, spec);
-  for (char *c = w->object; *c != '\0'; c++) {
-    *c = *c == '\'' ? '"' : *c;
-  }
+  wo_quote(w->object);
   note_event(w, is_new ? "ADDED" : "MODIFIED");
 }
 
-/* Stores a body under the next version. */
 static void store(candidate_world *w, const char *body) {
-  const char *at = strstr(body, VERSION_NAME);
-  const char *metadata = strstr(body, "\"metadata\":{");
   bool is_new = w->object[0] == '\0';
-  assert_non_null(metadata);
-  w->version++;
-  if (at == NULL) {
-    at = metadata + strlen("\"metadata\":{");
-    snprintf(w->object, sizeof w->object,
-             "%.*s" VERSION_NAME "%u\",\"uid\":\"u\",%s", (int)(at - body),
-             body, w->version, at);
-  } else {
-    at += strlen(VERSION_NAME);
-    snprintf(w->object, sizeof w->object, "%.*s%u%s", (int)(at - body), body,
-             w->version, strchr(at, '"'));
-  }
+  wo_store(w->object, sizeof w->object, body, ++w->version);
   note_event(w, is_new ? "ADDED" : "MODIFIED");
 }
 
 void lw_delete(candidate_world *w) {
-  char body[4096];
-  const char *at = strstr(w->object, VERSION_NAME);
-  assert_non_null(at);
-  at += strlen(VERSION_NAME);
-  w->version++;
-  snprintf(body, sizeof body, "%.*s%u%s", (int)(at - w->object), w->object,
-           w->version, strchr(at, '"'));
-  memcpy(w->object, body, sizeof body);
+  char body[sizeof w->object];
+  assert_int_not_equal(wo_version(w->object), 0);
+  memcpy(body, w->object, sizeof body);
+  wo_store(w->object, sizeof w->object, body, ++w->version);
   note_event(w, "DELETED");
   w->object[0] = '\0';
 }
 
 const char *lw_value(candidate_world *w, const char *member) {
-  static char value[512];
-  char name[64];
-  value[0] = '\0';
-  snprintf(name, sizeof name, "\"%s\":\"", member);
-  const char *at = strstr(w->object, name);
-  if (at != NULL) {
-    at += strlen(name);
-    snprintf(value, sizeof value, "%.*s", (int)strcspn(at, "\""), at);
-  }
-  return value;
+  return wo_value(w->object, member);
 }
 
 /* --- Answers -------------------------------------------------------------- */
@@ -161,21 +131,6 @@ static void note(candidate_world *w, const char *method, int status) {
   size_t length = strlen(w->asked);
   snprintf(w->asked + length, sizeof w->asked - length, "%s=%d ", method,
            status);
-}
-
-static const char *reason_of(int status, const char *method) {
-  switch (status) {
-  case 403:
-    return "Forbidden";
-  case 404:
-    return "NotFound";
-  case 409:
-    return strcmp(method, "POST") == 0 ? "AlreadyExists" : "Conflict";
-  case 422:
-    return "Invalid";
-  default:
-    return "InternalError";
-  }
 }
 
 static void answer(candidate_world *w, script_request *request, int status,
@@ -202,7 +157,7 @@ static void refuse(candidate_world *w, script_request *request, int status,
            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
            "\"status\":\"Failure\",\"message\":\"no\",\"reason\":\"%s\","
            "\"details\":{%s},\"code\":%d}",
-           reason_of(status, method),
+           wo_reason(status, method),
            w->is_absent ? "" : "\"name\":\"A_1\",\"kind\":\"leasecandidates\"",
            status);
   answer(w, request, status, text);
@@ -225,7 +180,7 @@ static void answer_list(candidate_world *w, script_request *request) {
   /* Items have neither kind nor apiVersion. */
   const char *item = strstr(w->object, "\"metadata\":");
   snprintf(text, sizeof text,
-           "{\"kind\":\"LeaseCandidateList\",\"metadata\":{" VERSION_NAME
+           "{\"kind\":\"LeaseCandidateList\",\"metadata\":{" WO_VERSION
            "%u\"},\"items\":[%s%s]}",
            is_exact ? (unsigned)version_asked(request) : w->version,
            item != NULL ? "{" : "", item != NULL ? item : "");
@@ -257,14 +212,11 @@ static int carry_out(candidate_world *w, const char *method, const char *body) {
     return 201;
   }
   assert_string_equal(method, "PUT");
-  const char *at = strstr(body, VERSION_NAME);
-  assert_non_null(at);
-  const char *now = strstr(w->object, VERSION_NAME);
-  if (now == NULL) {
+  assert_int_not_equal(wo_version(body), 0);
+  if (w->object[0] == '\0') {
     return 404;
   }
-  if (strtoul(at + strlen(VERSION_NAME), NULL, 10) !=
-      strtoul(now + strlen(VERSION_NAME), NULL, 10)) {
+  if (wo_version(body) != wo_version(w->object)) {
     return 409;
   }
   store(w, body);

@@ -64,7 +64,8 @@ void lw_pass(candidate_world *w, uint64_t ms);
 /* The value of a string of the object, as text; "" if absent. */
 const char *lw_value(candidate_world *w, const char *member);
 
-/* What the candidate was told, or the server was asked, since the last call. */
+/* Compares the text of the candidate's callbacks, or of the server's requests,
+ * since the last call. */
 void lw_expect(candidate_world *w, const char *told);
 void lw_expect_asked(candidate_world *w, const char *asked);
 /* Closes the candidate and the host; fails the test if anything is left. */

@@ -4,13 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/str.h"
 #include "election/elector.h"
+#include "support/written_object.h"
 
 /* --- Candidates ----------------------------------------------------------- */
 
@@ -129,41 +129,17 @@ void ew_finish(election_world *w) {
 
 /* --- The server ----------------------------------------------------------- */
 
-#define VERSION_NAME "\"resourceVersion\":\""
-
 void ew_put_lease(election_world *w, const char *spec, const char *metadata) {
   snprintf(w->lease, sizeof w->lease,
            "{'kind':'Lease','apiVersion':'coordination.k8s.io/v1','metadata':{"
            "'name':'l','namespace':'n','uid':'u','resourceVersion':'%u'%s%s},"
            "'spec':%s}",
            ++w->version, metadata[0] != '\0' ? "," : "", metadata, spec);
-  for (char *c = w->lease; *c != '\0'; c++) {
-    *c = *c == '\'' ? '"' : *c;
-  }
+  wo_quote(w->lease);
 }
 
-/* Stores a body under the next version. */
 static void store(election_world *w, const char *body) {
-  const char *at = strstr(body, VERSION_NAME);
-  const char *metadata = strstr(body, "\"metadata\":{");
-  assert_non_null(metadata);
-  w->version++;
-  if (at == NULL) {
-    at = metadata + strlen("\"metadata\":{");
-    snprintf(w->lease, sizeof w->lease,
-             "%.*s" VERSION_NAME "%u\",\"uid\":\"u\",%s", (int)(at - body),
-             body, w->version, at);
-  } else {
-    at += strlen(VERSION_NAME);
-    snprintf(w->lease, sizeof w->lease, "%.*s%u%s", (int)(at - body), body,
-             w->version, strchr(at, '"'));
-  }
-}
-
-static bool has_current_version(const election_world *w, const char *body) {
-  const char *at = strstr(body, VERSION_NAME);
-  return at != NULL &&
-         strtoul(at + strlen(VERSION_NAME), NULL, 10) == w->version;
+  wo_store(w->lease, sizeof w->lease, body, ++w->version);
 }
 
 static int serve(election_world *w, const char *method, const char *body) {
@@ -182,24 +158,11 @@ static int serve(election_world *w, const char *method, const char *body) {
   if (w->lease[0] == '\0') {
     return 404;
   }
-  if (!has_current_version(w, body)) {
+  if (wo_version(body) != w->version) {
     return 409;
   }
   store(w, body);
   return 200;
-}
-
-static const char *reason_of(int status, const char *method) {
-  switch (status) {
-  case 403:
-    return "Forbidden";
-  case 404:
-    return "NotFound";
-  case 409:
-    return strcmp(method, "POST") == 0 ? "AlreadyExists" : "Conflict";
-  default:
-    return "InternalError";
-  }
 }
 
 static void answer_one(election_world *w, script_request *request) {
@@ -232,7 +195,7 @@ static void answer_one(election_world *w, script_request *request) {
              "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
              "\"status\":\"Failure\",\"message\":\"no\",\"reason\":\"%s\","
              "\"code\":%d}",
-             reason_of(status, method), status);
+             wo_reason(status, method), status);
   }
   kin__response_head head = {.status = status,
                              .retry_after_s = status == 503 ? 1 : -1,
@@ -277,19 +240,7 @@ void ew_suspend(election_world *w, uint64_t ms) {
 }
 
 const char *ew_spec(election_world *w, const char *member) {
-  static char value[512];
-  char name[64];
-  value[0] = '\0';
-  snprintf(name, sizeof name, "\"%s\":", member);
-  const char *at = strstr(w->lease, name);
-  if (at != NULL) {
-    at += strlen(name);
-    bool is_string = *at == '"';
-    at += is_string;
-    snprintf(value, sizeof value, "%.*s",
-             (int)strcspn(at, is_string ? "\"" : ",}"), at);
-  }
-  return value;
+  return wo_value(w->lease, member);
 }
 
 /* --- What was seen -------------------------------------------------------- */

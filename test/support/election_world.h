@@ -70,7 +70,8 @@ void ew_suspend(election_world *w, uint64_t ms);
 /* The value of a string or number of the spec, as text; "" if absent. */
 const char *ew_spec(election_world *w, const char *member);
 
-/* What a candidate was told, or the server was asked, since the last call. */
+/* Compares the text of a candidate's callbacks, or of the server's requests,
+ * since the last call. */
 void ew_expect(ew_candidate *candidate, const char *told);
 void ew_expect_asked(election_world *w, const char *asked);
 /* Closes all; fails the test if anything is left. */
