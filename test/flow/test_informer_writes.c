@@ -403,7 +403,7 @@ static void test_own_writes_with_many_listeners(void **state) {
   source_rig_close(&f);
 }
 
-/* What one of many listeners has heard. */
+/* The versions that one of many listeners has heard of. */
 typedef struct hearer {
   int version; /* of "a" */
   int relists;

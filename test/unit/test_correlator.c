@@ -433,16 +433,22 @@ static void test_full_queue(void **state) {
   end(&r);
 }
 
+/* "A" has been written and rests. "Other" fills the queue, and "A" occurs
+ * again. */
+static void begin_with_full_queue(rig *r) {
+  begin(r, limits_of(10, 1, 25));
+  assert_int_equal(record(r, "A", ""), 0);
+  answer(r, expect(r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(r, "Other", ""), 0);
+  assert_int_equal(record(r, "A", ""), 0);
+}
+
 /* An event that rests does not enter a full queue, neither as a series
  * nor at its end. It does as soon as there is room. */
 static void test_full_queue_of_another(void **state) {
   (void)state;
   rig r;
-  begin(&r, limits_of(10, 1, 25));
-  assert_int_equal(record(&r, "A", ""), 0);
-  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
-  assert_int_equal(record(&r, "Other", ""), 0);
-  assert_int_equal(record(&r, "A", ""), 0);
+  begin_with_full_queue(&r);
   assert_int_equal(r.correlator.queued, 1);
   pass(&r, 7 * MINUTE);
   assert_int_equal(r.correlator.queued, 1);
@@ -457,11 +463,7 @@ static void test_full_queue_of_another(void **state) {
 static void test_series_after_a_full_queue(void **state) {
   (void)state;
   rig r;
-  begin(&r, limits_of(10, 1, 25));
-  assert_int_equal(record(&r, "A", ""), 0);
-  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
-  assert_int_equal(record(&r, "Other", ""), 0);
-  assert_int_equal(record(&r, "A", ""), 0);
+  begin_with_full_queue(&r);
   answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
   expect(&r, "");
   assert_int_equal(record(&r, "A", ""), 0);
