@@ -31,6 +31,7 @@ set(kinformer_sources
   lib/base/slab_ready.c
   lib/base/slab_region.c
   lib/base/slots.c
+  lib/base/sort.c
   lib/base/str.c
   lib/base/system_clock.c
   lib/base/thread.c

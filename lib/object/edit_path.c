@@ -11,6 +11,7 @@
 
 #include <kin/error.h>
 
+#include "base/sort.h"
 #include "base/str.h"
 #include "object/edit.h"
 #include "object/json.h"
@@ -158,32 +159,16 @@ static int compare_pointers(const char *a, const char *b) {
   return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1]);
 }
 
-static void sift(const char **heap, size_t at, size_t count) {
-  for (size_t child; (child = 2 * at + 1) < count; at = child) {
-    if (child + 1 < count &&
-        compare_pointers(heap[child], heap[child + 1]) < 0) {
-      child++;
-    }
-    if (compare_pointers(heap[at], heap[child]) >= 0) {
-      return;
-    }
-    const char *greater = heap[child];
-    heap[child] = heap[at];
-    heap[at] = greater;
-  }
+static bool is_less(void *ctx, size_t a, size_t b) {
+  const char **pointers = ctx;
+  return compare_pointers(pointers[a], pointers[b]) < 0;
 }
 
-/* Heapsort, because the C library's qsort may take memory. */
-static void sort(const char **pointers, size_t count) {
-  for (size_t i = count / 2; i-- > 0;) {
-    sift(pointers, i, count);
-  }
-  for (size_t end = count; end-- > 1;) {
-    const char *greatest = pointers[0];
-    pointers[0] = pointers[end];
-    pointers[end] = greatest;
-    sift(pointers, 0, end);
-  }
+static void swap(void *ctx, size_t a, size_t b) {
+  const char **pointers = ctx;
+  const char *moved = pointers[a];
+  pointers[a] = pointers[b];
+  pointers[b] = moved;
 }
 
 /* Appends the part of a range whose next token is `name`. Returns whether a
@@ -280,7 +265,9 @@ int kin__edit_keep(kin__edit *edit, const char **pointers, size_t count) {
   if (parts == NULL) {
     return KIN_ENOMEM;
   }
-  sort(pointers, count);
+  kin__sort(
+      &(kin__row){.ctx = (void *)pointers, .is_less = is_less, .swap = swap},
+      count);
   range all = {0, (uint32_t)count, 0};
   return keep_below(edit, edit->root, pointers, &all, 1, parts);
 }

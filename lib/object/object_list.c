@@ -8,6 +8,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "base/str.h"
 
 kin__object_list *kin__object_list_new(const kin_allocator *allocator,
@@ -65,42 +66,27 @@ void kin__object_list_clear(kin__object_list *list) {
   list->list.objects = NULL;
 }
 
-static bool is_less(const kin_object *a, const kin_object *b) {
-  kin_str left = kin_object_key(a);
-  kin_str right = kin_object_key(b);
+static bool is_less(void *ctx, size_t a, size_t b) {
+  const kin_object **items = ctx;
+  kin_str left = kin_object_key(items[a]);
+  kin_str right = kin_object_key(items[b]);
   size_t common = left.length < right.length ? left.length : right.length;
   int order = memcmp(left.data, right.data, common);
   return order != 0 ? order < 0 : left.length < right.length;
 }
 
-/* Restores the heap of the first `count` items below `root`. */
-static void sift_down(const kin_object **items, size_t root, size_t count) {
-  const kin_object *moved = items[root];
-  for (size_t child; (child = 2 * root + 1) < count; root = child) {
-    if (child + 1 < count && is_less(items[child], items[child + 1])) {
-      child++;
-    }
-    if (!is_less(moved, items[child])) {
-      break;
-    }
-    items[root] = items[child];
-  }
-  items[root] = moved;
+static void swap(void *ctx, size_t a, size_t b) {
+  const kin_object **items = ctx;
+  const kin_object *moved = items[a];
+  items[a] = items[b];
+  items[b] = moved;
 }
 
-/* Heapsort: the C library's qsort may take memory without the allocator. */
 void kin__object_list_sort(kin__object_list *list) {
   const kin_object **items = list->items;
   size_t count = list->list.count;
-  for (size_t i = count / 2; i > 0; i--) {
-    sift_down(items, i - 1, count);
-  }
-  for (size_t left = count; left > 1; left--) {
-    const kin_object *greatest = items[0];
-    items[0] = items[left - 1];
-    items[left - 1] = greatest;
-    sift_down(items, 0, left - 1);
-  }
+  kin__sort(&(kin__row){.ctx = (void *)items, .is_less = is_less, .swap = swap},
+            count);
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     if (kept > 0 && items[kept - 1] == items[i]) {

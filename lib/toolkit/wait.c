@@ -11,6 +11,7 @@
 #include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "dispatch/listener.h"
 #include "informer/informer.h"
@@ -340,39 +341,25 @@ static int copy_names(kin_wait *wait, const kin_wait_for *things) {
   return 0;
 }
 
-static bool is_before(const kin_wait *wait, uint32_t a, uint32_t b) {
-  return strcmp(wait->items[a].name, wait->items[b].name) < 0;
+static bool is_before(void *ctx, size_t a, size_t b) {
+  const kin_wait *wait = ctx;
+  return strcmp(wait->items[wait->order[a]].name,
+                wait->items[wait->order[b]].name) < 0;
 }
 
-static void sift_down(kin_wait *wait, uint32_t top, uint32_t count) {
-  uint32_t *order = wait->order;
-  for (uint32_t child; (child = 2 * top + 1) < count; top = child) {
-    if (child + 1 < count && is_before(wait, order[child], order[child + 1])) {
-      child++;
-    }
-    if (!is_before(wait, order[top], order[child])) {
-      return;
-    }
-    uint32_t moved = order[top];
-    order[top] = order[child];
-    order[child] = moved;
-  }
+static void swap(void *ctx, size_t a, size_t b) {
+  uint32_t *order = ((kin_wait *)ctx)->order;
+  uint32_t moved = order[a];
+  order[a] = order[b];
+  order[b] = moved;
 }
 
-/* Heapsort, because the C library's qsort may take memory. */
 static void sort_names(kin_wait *wait) {
   for (uint32_t i = 0; i < wait->count; i++) {
     wait->order[i] = i;
   }
-  for (uint32_t top = wait->count / 2; top > 0; top--) {
-    sift_down(wait, top - 1, wait->count);
-  }
-  for (uint32_t last = wait->count; last > 1; last--) {
-    uint32_t greatest = wait->order[0];
-    wait->order[0] = wait->order[last - 1];
-    wait->order[last - 1] = greatest;
-    sift_down(wait, 0, last - 1);
-  }
+  kin__sort(&(kin__row){.ctx = wait, .is_less = is_before, .swap = swap},
+            wait->count);
 }
 
 static int make(kin_wait **out, kin__host *host,
