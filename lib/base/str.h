@@ -52,6 +52,15 @@ static inline bool kin__str_equal(kin_str a, kin_str b) {
          (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
+/* Less than, equal to or greater than 0. Shorter strings come first, so numbers
+ * without leading zeros are in order. */
+static inline int kin__str_compare_by_length(kin_str a, kin_str b) {
+  if (a.length != b.length) {
+    return a.length < b.length ? -1 : 1;
+  }
+  return a.length > 0 ? memcmp(a.data, b.data, a.length) : 0;
+}
+
 /* ASCII case-insensitive, without regard to the locale. */
 bool kin__str_equal_nocase(kin_str a, kin_str b);
 

@@ -64,11 +64,7 @@ int kin_resource_version_compare(kin_str a, kin_str b, int *order) {
   if (order == NULL || !trim_number(&a) || !trim_number(&b)) {
     return KIN_EINVAL;
   }
-  if (a.length != b.length) {
-    *order = a.length < b.length ? -1 : 1;
-    return 0;
-  }
-  int difference = a.length > 0 ? memcmp(a.data, b.data, a.length) : 0;
+  int difference = kin__str_compare_by_length(a, b);
   *order = (difference > 0) - (difference < 0);
   return 0;
 }

@@ -79,11 +79,8 @@ static uint32_t place_of(const node *parent, kin_str name, bool *is_there) {
   *is_there = false;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    kin_str other = parent->children[middle]->name;
-    int order = other.length != name.length
-                    ? (other.length < name.length ? -1 : 1)
-                : name.length > 0 ? memcmp(other.data, name.data, name.length)
-                                  : 0;
+    int order =
+        kin__str_compare_by_length(parent->children[middle]->name, name);
     if (order == 0) {
       *is_there = true;
       return middle;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "object/json.h"
 #include "object/object.h"
 #include "object/text.h"
@@ -41,14 +42,6 @@ struct kin_fields {
 
 /* Compiling. */
 
-/* Shorter tokens come first, so that places in arrays are in order. */
-static int compare_tokens(kin_str a, kin_str b) {
-  if (a.length != b.length) {
-    return a.length < b.length ? -1 : 1;
-  }
-  return a.length > 0 ? memcmp(a.data, b.data, a.length) : 0;
-}
-
 static uint32_t token_count(const kin_fields *fields, uint32_t pointer) {
   return fields->first[pointer + 1] - fields->first[pointer];
 }
@@ -62,7 +55,9 @@ static int compare_pointers(const kin_fields *fields, uint32_t a, uint32_t b) {
   uint32_t a_count = token_count(fields, a);
   uint32_t b_count = token_count(fields, b);
   for (uint32_t i = 0; i < a_count && i < b_count; i++) {
-    int order = compare_tokens(token_at(fields, a, i), token_at(fields, b, i));
+    /* Places in arrays are in order, too. */
+    int order = kin__str_compare_by_length(token_at(fields, a, i),
+                                           token_at(fields, b, i));
     if (order != 0) {
       return order;
     }
@@ -240,7 +235,7 @@ static const node *find_child(const pass *p, const node *n, kin_str name) {
   uint32_t high = n->child_count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    int order = compare_tokens(children[middle].token, name);
+    int order = kin__str_compare_by_length(children[middle].token, name);
     if (order == 0) {
       return &children[middle];
     }
