@@ -435,12 +435,12 @@ static int on_value_end(kin__item *item, kin__cursor *cursor) {
   return 0;
 }
 
-/* No field can be inside a string, number, boolean or null, so a member on the
- * way to a field is dropped if it is one. An element keeps its place. */
+/* A scalar on the way to a stored field is dropped, since no field can be inside
+ * of it. On the way to a dropped field it stays. An element keeps its place. */
 static int on_scalar(kin__item *item, kin__cursor *cursor) {
   kin__item_level *level = &item->levels[item->depth - 1];
   if (level->child != NULL && !level->is_array) {
-    level->is_dropping = true;
+    level->is_dropping = !kin__projection_keeps_scalar(level->child);
   }
   return on_value_end(item, cursor);
 }

@@ -316,6 +316,10 @@ kin__project kin__projection_member(const node *parent, kin_str name,
   return found->project;
 }
 
+bool kin__projection_keeps_scalar(const node *n) {
+  return n->others == KIN__KEEP_ALL;
+}
+
 static const node *find_element(const node *parent, uint32_t index) {
   char digits[10];
   char *first = digits + sizeof digits;

@@ -55,8 +55,12 @@ kin__project kin__projection_member(const struct kin__projection_node *node,
                                     kin_str name,
                                     const struct kin__projection_node **child);
 
-/* The same for the element `index` of the array that `node` stands for.
- * Elements after the last named one are dropped.
+/* Whether a string, number, boolean or null is stored if it is in the place of
+ * the object that `node` stands for. */
+bool kin__projection_keeps_scalar(const struct kin__projection_node *node);
+
+/* The kin__projection_member for the element `index` of the array that `node`
+ * stands for. Elements after the last named one are dropped.
  *
  * An unnamed element before the last named one must keep its place. An object
  * or array gets a node that drops all its content, so it stays as an empty one.

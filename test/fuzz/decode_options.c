@@ -136,11 +136,14 @@ static void keep_fields(yyjson_mut_val *object, enum place place) {
            (left[i].parent != place || !is_name(name, left[i].name))) {
       i++;
     }
-    if (i == sizeof left / sizeof *left) {
+    bool is_named = i < sizeof left / sizeof *left;
+    bool is_on_the_way = is_named && left[i].place != NOWHERE;
+    /* No field can be inside a scalar. */
+    if (!is_named || (is_on_the_way && !yyjson_mut_is_ctn(value))) {
       yyjson_mut_obj_iter_remove(&members);
-    } else if (left[i].place != NOWHERE && yyjson_mut_is_obj(value)) {
+    } else if (is_on_the_way && yyjson_mut_is_obj(value)) {
       keep_fields(value, left[i].place);
-    } else if (left[i].place != NOWHERE && yyjson_mut_is_arr(value)) {
+    } else if (is_on_the_way) {
       (void)yyjson_mut_arr_clear(value); /* no field names an element */
     }
   }

@@ -51,6 +51,36 @@ static void assert_default(const kin__projection *p) {
                    KIN__KEEP_ALL);
 }
 
+/* A string in the place of metadata is stored unless fields say which of its
+ * members are. */
+static void test_projection_scalar(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/metadata", "/spec/a"};
+  kin__projection *of_two = of_fields(fields, 2);
+  kin__projection *without_labels = of_fields(fields, 1);
+  assert_int_equal(kin__projection_drop_labels(without_labels), 0);
+  const struct {
+    const kin__projection *projection;
+    const char *name;
+    bool is_kept;
+  } rows[] = {
+      {kin__projection_default(false), "metadata", true},
+      {without_labels, "metadata", true},
+      {of_two, "spec", false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct kin__projection_node *child;
+    kin_str name = kin__str(rows[i].name, strlen(rows[i].name));
+    assert_int_equal(
+        kin__projection_member(kin__projection_root(rows[i].projection), name,
+                               &child),
+        KIN__DESCEND);
+    assert_int_equal(kin__projection_keeps_scalar(child), rows[i].is_kept);
+  }
+  kin__projection_free(of_two);
+  kin__projection_free(without_labels);
+}
+
 static void test_projection_default(void **state) {
   (void)state;
   assert_default(kin__projection_default(false));
@@ -264,6 +294,7 @@ static void test_projection_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_projection_default),
+      cmocka_unit_test(test_projection_scalar),
       cmocka_unit_test(test_projection_fields),
       cmocka_unit_test(test_projection_of_many_fields),
       cmocka_unit_test(test_projection_of_elements),
