@@ -11,6 +11,7 @@ read only, but for --minimise, which writes them anew. Ends with one line
 """
 
 import argparse
+import base64
 import concurrent.futures
 import os
 import pathlib
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "test/fuzz"
@@ -27,6 +29,8 @@ RSS_MB = 2048
 INPUT_SECONDS = 20  # one input may take
 CORPUS_BYTES = 32 * 1024  # of one target, committed
 CORPUS_FILES = 150
+SUMMARY_BYTES = 2000  # of the lines before a fault
+INPUT_LINE = 280  # characters: .ci/run keeps 30 lines of 300
 OPTIONS = (
     "-entropic=0",  # more than half of the time, with inputs as quick as ours
     "-max_len=3000",
@@ -70,8 +74,27 @@ def number(pattern, text):
     return int(found[-1]) if found else 0
 
 
+def summary(program, output):
+    """The last lines of a failure. A log that keeps only its end has all that
+    it takes to see the find again on another machine."""
+    lines = []
+    before_fault = re.search(r"((?:^[^#\n].*\n){0,3})^==\d+== ?ERROR.*", output,
+                             re.MULTILINE)
+    if before_fault:
+        lines += before_fault.group(0)[-SUMMARY_BYTES:].splitlines()
+    lines += re.findall(r"^ +#\d+ .* \S+/(?:test|lib|tools)/\S+$", output,
+                        re.MULTILINE)[:6]
+    find = re.search(r"written to (\S+)", output)
+    if find:
+        lines.append("the input, as base64:")
+        text = base64.b64encode(pathlib.Path(find.group(1)).read_bytes())
+        lines += textwrap.wrap(text.decode(), INPUT_LINE)
+        lines.append(f"once more: {program} {find.group(1)}")
+    return lines
+
+
 def run(build, target, seconds, seed):
-    """Whether nothing was found."""
+    """Whether nothing was found, and the lines to end with if not."""
     finds = CACHE / "finds"
     finds.mkdir(parents=True, exist_ok=True)
     command = [build / "test/fuzz" / f"fuzz_{target}", *OPTIONS,
@@ -87,13 +110,12 @@ def run(build, target, seconds, seed):
     is_good = result.returncode == 0 and runs > 0
     lines = [f"{target:10} {runs:9} executions {edges:6} edges "
              f"{'ok' if is_good else 'FAILED'}"]
+    last_lines = []
     if not is_good:
         lines += result.stdout.splitlines()[-80:]
-        find = re.search(r"written to (\S+)", result.stdout)
-        if find:
-            lines.append(f"once more: {command[0]} {find.group(1)}")
+        last_lines = [f"{target}:", *summary(command[0], result.stdout)]
     print("\n".join(lines), flush=True)
-    return is_good
+    return is_good, last_lines
 
 
 def keep_small(folder):
@@ -157,8 +179,12 @@ def main():
             minimise(build, target)
         return 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        failed = sum(not is_good for is_good in pool.map(
+        results = list(pool.map(
             lambda t: run(build, t, options.seconds, options.seed), targets))
+    failed = 0
+    for is_good, last_lines in results:
+        failed += not is_good
+        print("".join(line + "\n" for line in last_lines), end="")
     print(f"{len(targets) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
