@@ -269,11 +269,11 @@ typedef struct kin_informer_options {
    * has none. A deletion then comes with the cached state. The failure is
    * reported once for each state, through on_error with KIN_CLASS_DECODE,
    * retry_in_ms 0 and the key in the message. Of over 1,000 such states some
-   * are reported again with later lists. If several fail at once, the event has
-   * the first key and the number of the others; the log names each. If the
-   * first one's namespace is removed at once, only the log has them. Of the
-   * answers only KIN_STOP counts. The object is tried again when it changes.
-   * Only KIN_ENOMEM fails the request, which is repeated. */
+   * are reported again with later lists. Each namespace has at most one event in
+   * a second, with the first key and the number of the others; the log names
+   * each as KIN_LOG_DEBUG. If the namespace is removed before, only the log has
+   * them. Of the answers only KIN_STOP counts. The object is tried again when
+   * it changes. Only KIN_ENOMEM fails the request, which is repeated. */
   kin_transform_cb transform;
   void *transform_data; /**< passed to transform */
 

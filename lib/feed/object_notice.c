@@ -77,9 +77,13 @@ static bool tell_step(kin__task *task) {
   return false;
 }
 
+bool kin__object_notice_is_due(const kin_feed *feed) {
+  return feed->object_notice != NULL && feed->object_notice->untold.count > 0;
+}
+
 void kin__object_notice_flush(kin_feed *feed) {
   kin__object_notice *notice = feed->object_notice;
-  if (notice != NULL && notice->untold.count > 0) {
+  if (kin__object_notice_is_due(feed)) {
     kin__sched_cancel(feed->env->sched, &notice->task);
     kin__timer_stop(feed->env->timers, &notice->timer);
     tell(notice);
@@ -92,13 +96,17 @@ static void on_timer(kin__timer *timer) {
   kin__sched_add(notice->feed->env->sched, &notice->task);
 }
 
-static void note(kin_feed *feed, kin__failure *failure) {
-  kin__object_notice *notice = feed->object_notice;
+int kin__feed_note_object(kin_feed *feed, kin__failure *failure) {
+  kin__object_notice *notice = have_notice(feed);
+  if (notice == NULL) {
+    return KIN_ENOMEM;
+  }
   kin__put_on_one_line(failure->message);
   kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
   if (kin__noted_failures_add(&notice->untold, feed->env->allocator, failure)) {
     kin__sched_add(feed->env->sched, &notice->task);
   }
+  return 0;
 }
 
 /* --- Kinds of notices ----------------------------------------------------- */
@@ -139,8 +147,7 @@ int kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
              "%" PRIu32 " levels deep",
              what, key, limits->max_depth);
   }
-  note(feed, &failure);
-  return 0;
+  return kin__feed_note_object(feed, &failure);
 }
 
 int kin__feed_bad_object(kin_feed *feed, int code,
@@ -163,8 +170,7 @@ int kin__feed_bad_object(kin_feed *feed, int code,
   snprintf(failure.message, sizeof failure.message,
            "%.64s: skipped an object, key \"%s\", uid \"%.*s\": %s", what, key,
            (int)uid.length, uid.length > 0 ? uid.data : "", kin_strerror(code));
-  note(feed, &failure);
-  return 0;
+  return kin__feed_note_object(feed, &failure);
 }
 
 /* --- Life ----------------------------------------------------------------- */

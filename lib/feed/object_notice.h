@@ -15,7 +15,7 @@
 
 /* Notices about single objects that the feed could not take as they are. An
  * object over a limit is kept as its key alone. An object that is no API object
- * is skipped.
+ * is skipped. An informer adds the objects that its transform refused.
  *
  * Each key, uid and version is reported and counted once, as far as
  * told_states.h can remember. The server cannot cause more than one error event
@@ -47,5 +47,11 @@ int kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
  * Returns 0, KIN_ENOMEM, or `code` if the feed cannot skip it (TW-04). */
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity);
+
+/* Some other failure of an object, whose message names the object. Errors:
+ * KIN_ENOMEM. */
+int kin__feed_note_object(kin_feed *feed, kin__failure *failure);
+/* Whether a report is due. */
+bool kin__object_notice_is_due(const kin_feed *feed);
 
 #endif /* KIN_FEED_OBJECT_NOTICE_H */

@@ -191,7 +191,6 @@ static void on_close(kin__member *member) {
   const kin__env *env = informer->env;
   informer->store.index_refusal = KIN_ECLOSED;
   kin__scopes_close(informer);
-  kin__informer_transform_close(informer);
   kin__compact_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->retry_timer);

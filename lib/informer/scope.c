@@ -318,12 +318,12 @@ void kin__scope_close(kin__scope *scope) {
 void kin__scope_remove(kin__scope *scope) {
   scope->is_removed = true;
   kin__max_bytes_left(scope);
+  kin__informer_transform_forget(scope);
   kin__feed_close(&scope->feed);
   if (scope->informer->member.is_closing) {
     return; /* the program's source has closed it */
   }
   kin__list_check_close(scope->list_check);
-  kin__informer_transform_forget(scope);
   kin__apply_drop(scope, KIN_DELETE_SCOPE_REMOVED);
   kin__version_waits_end(scope);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "feed/noted_failure.h"
 #include "feed/told_states.h"
 #include "informer/compact.h"
 #include "informer/scope.h"
@@ -15,49 +14,20 @@ typedef struct kin__informer_transform {
   kin__transform run;
   kin__memory *raw; /* without slabs */
   kin__told_states refused;
-
-  kin__task task; /* reports */
-  kin__scope *scope;
-  kin__noted_failures untold;
 } kin__informer_transform;
 
-/* --- Reports -------------------------------------------------------------- */
-
-static void describe(const kin__informer_transform *t, char *what,
-                     size_t size) {
-  snprintf(what, size, "transform of %s",
-           t->informer->settings.resource.plural);
-}
-
-static void note_failure(kin__informer_transform *t, kin__scope *scope,
-                         const kin_object *object, int err) {
-  const kin__env *env = t->informer->env;
+/* Errors: KIN_ENOMEM; nothing is noted or counted then. */
+static int note_failure(kin__scope *scope, const kin_object *object, int err) {
   kin__failure failure;
   char what[256];
-  describe(t, what, sizeof what);
+  snprintf(what, sizeof what, "transform of %s",
+           scope->informer->settings.resource.plural);
   kin__failure_from_code(&failure, err, what, kin_object_key(object).data);
   failure.error_class = KIN_CLASS_DECODE;
-  kin__log_write(env->log, KIN_LOG_WARN, "%s", failure.message);
-  scope->feed.counters.transform_failures++;
-  if (kin__noted_failures_add(&t->untold, env->allocator, &failure)) {
-    t->scope = scope;
-    kin__sched_add(env->sched, &t->task);
-  }
+  int note_err = kin__feed_note_object(&scope->feed, &failure);
+  scope->feed.counters.transform_failures += note_err == 0;
+  return note_err;
 }
-
-static bool tell_step(kin__task *task) {
-  kin__informer_transform *t =
-      KIN__CONTAINER_OF(task, kin__informer_transform, task);
-  kin_feed *feed = &t->scope->feed;
-  kin__joint_failure told;
-  char what[256];
-  describe(t, what, sizeof what);
-  kin__noted_failures_take(&t->untold, feed->env->allocator, what, "", &told);
-  kin__feed_tell(feed, told.first.code, told.first.error_class, told.message);
-  return false;
-}
-
-/* --- Running -------------------------------------------------------------- */
 
 static kin__object_parts identity_of(const kin_object *object) {
   return (kin__object_parts){.namespace_ = kin_object_namespace(object),
@@ -113,7 +83,11 @@ static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
   if (refused_err != 0) {
     return refused_err;
   }
-  note_failure(t, scope, object, err);
+  err = note_failure(scope, object, err);
+  if (err != 0) {
+    kin__object_unref(*made);
+    return err;
+  }
   if (!is_repeating) {
     kin__told_states_add(&t->refused, env, &identity);
   }
@@ -158,7 +132,6 @@ int kin__informer_transform_open(kin_informer *informer) {
     return KIN_ENOMEM;
   }
   t->informer = informer;
-  kin__task_init(&t->task, tell_step);
   informer->transform = t;
   t->raw = kin__memory_new(env->allocator);
   int err = t->raw != NULL
@@ -173,21 +146,9 @@ int kin__informer_transform_open(kin_informer *informer) {
   return err;
 }
 
-void kin__informer_transform_close(kin_informer *informer) {
-  if (informer->transform != NULL) {
-    kin__sched_cancel(informer->env->sched, &informer->transform->task);
-  }
-}
-
-void kin__informer_transform_forget(kin__scope *scope) {
-  kin__informer_transform *t = scope->informer->transform;
-  if (t != NULL && t->scope == scope) {
-    kin__sched_cancel(scope->informer->env->sched, &t->task);
-    t->scope = NULL;
-    if (t->untold.count > 0) {
-      kin__noted_failures_drop(&t->untold, t->informer->env->allocator);
-      kin__told_states_clear(&t->refused, t->informer->env);
-    }
+void kin__informer_transform_forget(const kin__scope *scope) {
+  if (kin__object_notice_is_due(&scope->feed)) {
+    kin__informer_transform_forget_states(scope->informer);
   }
 }
 
@@ -205,7 +166,6 @@ void kin__informer_transform_free(kin_informer *informer) {
   kin__transform_finish(&t->run);
   kin__memory_unref(t->raw);
   kin__told_states_clear(&t->refused, informer->env);
-  kin__noted_failures_drop(&t->untold, informer->env->allocator);
   kin__free(informer->env->allocator, t);
   informer->transform = NULL;
 }

@@ -23,15 +23,12 @@ struct kin__scope;
 /* Creates informer->transform if the options have a transform; else it stays
  * NULL. Errors: KIN_ENOMEM. */
 int kin__informer_transform_open(kin_informer *informer);
-/* Ends reports about a scope. A pending report may count another scope's
- * failures too; these are reported when they happen again. The log has them
- * already. */
-void kin__informer_transform_forget(struct kin__scope *scope);
+/* The scope is about to go, and the reports that are due with it. Their objects
+ * may be in another scope, and are then reported when they come again. */
+void kin__informer_transform_forget(const struct kin__scope *scope);
 /* The server's versions may begin again, so a uid and version may soon name
  * another state than the one that the transform refused. */
 void kin__informer_transform_forget_states(kin_informer *informer);
-/* Ends all reports. */
-void kin__informer_transform_close(kin_informer *informer);
 void kin__informer_transform_free(kin_informer *informer);
 
 /* Memory for objects before their transform: a block for each, since few
