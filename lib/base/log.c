@@ -7,6 +7,9 @@
 
 #include "base/str.h"
 
+#define LOUD_FAILURES 4u
+#define WARNING_PERIOD 16u
+
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...) {
   if (log == NULL || log->cb == NULL || level > log->level) {
@@ -19,6 +22,12 @@ void kin__log_write(const kin__log *log, kin_log_level level,
   va_end(args);
   kin__put_on_one_line(line);
   log->cb(level, line, log->data);
+}
+
+kin_log_level kin__log_level_of_failure(uint32_t failures) {
+  return failures > LOUD_FAILURES && failures % WARNING_PERIOD != 0
+             ? KIN_LOG_DEBUG
+             : KIN_LOG_WARN;
 }
 
 int kin__log_problem(const kin__log *log, int code, const char *format, ...) {

@@ -2,6 +2,8 @@
 #ifndef KIN_BASE_LOG_H
 #define KIN_BASE_LOG_H
 
+#include <stdint.h>
+
 #include <kin/log.h>
 
 /* A sink and its threshold, copied from the client's options. */
@@ -20,6 +22,11 @@ typedef struct kin__log {
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The level of the line about a failure that goes on. The first four in a row
+ * are warnings, and then one of 16: where a resource is absent, that is a line
+ * in some minutes. `failures` is the number in a row, from 1. */
+kin_log_level kin__log_level_of_failure(uint32_t failures);
 
 /* Logs an ERROR line about a wrong value that the program gave. The line is
  * also kept, cut to fit, for kin_client_problem. Returns `code`. */

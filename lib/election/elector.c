@@ -159,7 +159,8 @@ static void tell_failure(kin_leader_elector *elector, kin_error_event *event) {
   event->size = sizeof *event;
   event->namespace_ = elector->settings.terms.namespace_;
   event->attempt = ++elector->failures_in_row;
-  kin__log_write(env->log, KIN_LOG_WARN, "leader election: %s", event->message);
+  kin__log_write(env->log, kin__log_level_of_failure(event->attempt),
+                 "leader election: %s", event->message);
   if (elector->options.on_error != NULL) {
     uint64_t start_ns = kin__clock_ns(&env->clock);
     elector->options.on_error(event, elector->options.data);

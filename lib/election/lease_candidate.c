@@ -127,7 +127,8 @@ static void tell_failure(kin_lease_candidate *candidate,
   event->retry_in_ms = !candidate->is_wanted && candidate->due_ms > now_ms
                            ? candidate->due_ms - now_ms
                            : 0;
-  kin__log_write(env->log, KIN_LOG_WARN, "lease candidate: %s", event->message);
+  kin__log_write(env->log, kin__log_level_of_failure(event->attempt),
+                 "lease candidate: %s", event->message);
   ask_program(candidate, event);
   kin__env_add_handler_time(env, start_ns);
   if (event->answer == KIN_RETRY_AFTER) {

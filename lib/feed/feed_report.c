@@ -12,10 +12,6 @@
 #define LOUD_WAIT_MS 1000u
 /* An API server fills its pages; only the last one may be empty. */
 #define MAX_EMPTY_PAGES 10000u
-/* Of a failure that goes on, these first ones are warnings, and then one of 16:
- * a line in two minutes where a resource is absent. */
-#define LOUD_FAILURES 4u
-#define WARNING_PERIOD 16u
 
 static void describe(const kin_feed *feed, kin__request_kind kind, char *buffer,
                      size_t size) {
@@ -40,12 +36,11 @@ void kin__feed_failure_of(const kin_feed *feed, kin__request_kind kind,
 
 static kin_log_level level_of(const kin_feed *feed,
                               const kin__failure *failure) {
-  uint32_t failures = kin__listwatch_failures(&feed->listwatch);
   bool is_same = failure->error_class == feed->last_error_class &&
                  failure->status == feed->last_error_status;
-  return is_same && failures > LOUD_FAILURES && failures % WARNING_PERIOD != 0
-             ? KIN_LOG_DEBUG
-             : KIN_LOG_WARN;
+  return is_same ? kin__log_level_of_failure(
+                       kin__listwatch_failures(&feed->listwatch))
+                 : KIN_LOG_WARN;
 }
 
 static void report(kin_feed *feed, const kin__failure *failure,

@@ -68,6 +68,33 @@ static void test_requests_have_a_second(void **state) {
   ew_expect(&w->candidates[0], "error(0) ");
 }
 
+/* --- A failure that goes on ----------------------------------------------- */
+
+static void refuse_it(election_world *w, const char *method) {
+  (void)method;
+  w->refuse = 500;
+}
+
+/* Of the failures in a row four are warnings, and then one of 16. A
+ * success begins a new row. */
+static void test_failures_fill_no_log(void **state) {
+  election_world *w = *state;
+  ew_candidate *candidate = &w->candidates[0];
+  ew_put_lease(w, "{'holderIdentity':'x','leaseDurationSeconds':3600}", "");
+  ew_begin(w, 0);
+  for (int round = 0; round < 2; round++) {
+    w->vh.text[0] = '\0';
+    candidate->attempt = 0;
+    w->before_answer = refuse_it;
+    while (candidate->attempt < 20) {
+      ew_pass(w, 100);
+    }
+    assert_int_equal(vh_count_logged(&w->vh, "W leader election: "), 5);
+    w->before_answer = NULL;
+    ew_pass(w, 10000);
+  }
+}
+
 /* --- Suspension ----------------------------------------------------------- */
 
 /* A machine that wakes up does not lead, before anything has run; on_stopped
@@ -112,6 +139,7 @@ int main(void) {
       WORLD_TEST(test_leading_ends_before_a_short_lease),
       WORLD_TEST(test_renewals_are_counted_from_the_answer),
       WORLD_TEST(test_requests_have_a_second),
+      WORLD_TEST(test_failures_fill_no_log),
       WORLD_TEST(test_suspended_leader),
       WORLD_TEST(test_suspended_unasked),
       WORLD_TEST(test_suspended_shortly),

@@ -420,6 +420,24 @@ static void test_longest_candidate_wait(void **state) {
   lw_expect_asked(w, "PUT=200 ");
 }
 
+/* Of the failures in a row four are warnings, and then one of 16. A
+ * success begins a new row. */
+static void test_candidate_fills_no_log(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  for (int round = 0; round < 2; round++) {
+    w->vh.text[0] = '\0';
+    w->last.attempt = 0;
+    w->before_write = refuse_it;
+    while (w->last.attempt < 20) {
+      lw_pass(w, 1000);
+    }
+    assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: "), 5);
+    w->before_write = NULL;
+    lw_pass(w, 40000);
+  }
+}
+
 /* LE-12: six tries to answer a ping within 5 s. */
 static void test_ping_is_tried_often(void **state) {
   candidate_world *w = *state;
@@ -817,6 +835,7 @@ int main(void) {
       WORLD_TEST(test_candidate_refused),
       WORLD_TEST(test_candidate_without_on_error),
       WORLD_TEST(test_longest_candidate_wait),
+      WORLD_TEST(test_candidate_fills_no_log),
       WORLD_TEST(test_ping_is_tried_often),
       WORLD_TEST(test_candidate_put_off),
       WORLD_TEST(test_candidate_put_off_briefly),

@@ -427,14 +427,6 @@ static void test_failures_without_a_handler(void **state) {
   vh_finish(&vh);
 }
 
-static int count_text(const char *text, const char *wanted) {
-  int count = 0;
-  for (const char *at = text; (at = strstr(at, wanted)) != NULL; at++) {
-    count++;
-  }
-  return count;
-}
-
 /* Lists fail `count` times; returns how many of these were warnings. */
 static int warnings_of(virtual_host *vh, int status, const char *body,
                        int count) {
@@ -443,7 +435,7 @@ static int warnings_of(virtual_host *vh, int status, const char *body,
     vh->text[0] = '\0';
     assert_int_equal(script_open_requests(&vh->script), 1);
     script_respond(&vh->script, "/pods", status, body);
-    warnings += count_text(vh->text, "W pods: ");
+    warnings += vh_count_logged(vh, "W pods: ");
     while (script_open_requests(&vh->script) == 0) {
       script_advance(&vh->script, 100);
     }

@@ -68,6 +68,14 @@ void vh_finish(virtual_host *vh) {
   assert_int_equal(atomic_load(&vh->memory.live_blocks), 0);
 }
 
+int vh_count_logged(const virtual_host *vh, const char *wanted) {
+  int count = 0;
+  for (const char *at = vh->text; (at = strstr(at, wanted)) != NULL; at++) {
+    count++;
+  }
+  return count;
+}
+
 int vh_open_informer(virtual_host *vh, kin_informer **out, const char *plural) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = plural;

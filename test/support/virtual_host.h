@@ -28,6 +28,9 @@ void vh_close(virtual_host *vh);
  * anything is left. */
 void vh_finish(virtual_host *vh);
 
+/* How often the log has this text. */
+int vh_count_logged(const virtual_host *vh, const char *wanted);
+
 /* As kin_informer_open; it asks for lists. */
 int vh_open_informer(virtual_host *vh, kin_informer **out, const char *plural);
 
