@@ -63,6 +63,13 @@ def test_words(programs):
             ("widgets", widgets), ("wd", widgets), ("Widget", widgets),
             ("widget.example.com", widgets),
             ("widgets.example.com", widgets),
+            ("wd.v1beta1.example.com", widgets),
+            ("widget.v1beta1.example.com", widgets),
+            ("widgets.v1beta1.example.com", widgets),
+            ("po.v1.", "/api/v1/namespaces/default/pods"),
+            ("pod.v1.", "/api/v1/namespaces/default/pods"),
+            ("pumps.v1beta1.example.com",
+             "/apis/example.com/v1beta1/pumps"),
             ("pumps", "/apis/example.com/v1beta1/pumps")]:
         with Scripted({"/api": [CORE], "/apis": [GROUPS],
                        path: [pod_list([], 7)]}) as server:
@@ -79,6 +86,18 @@ def test_builtin_names_ask_nothing(programs):
         with Scripted({path: [pod_list([], 7)]}) as server:
             check_equal(once(programs, server, word)[0], 0, word)
             check_equal([r[0] for r in server.requests], [path], word)
+
+
+def test_names_are_believed_without_discovery(programs):
+    """Whoever may not ask may still name a resource with all that is needed."""
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    for status, reason in [(403, "Forbidden"), (404, "NotFound")]:
+        refused = (status, status_body(status, reason, "not this"))
+        with Scripted({"/api": [refused], "/apis": [refused],
+                       path: [pod_list([], 7)]}) as server:
+            check_equal(once(programs, server, "widgets.v1.example.com")[::2],
+                        (0, b""), reason)
+            check_equal(server.requests[-1][0], path)
 
 
 def test_one_object(programs):

@@ -92,12 +92,13 @@ static void on_index_check(uv_prepare_t *prepare) {
 /* ---- beginning */
 
 /* A wrong option is a matter of usage. A file that cannot be used is none, though
- * an option names that file. */
+ * an option names that file; nor is a variable of the environment. */
 int app_status_of(const app *a, int code) {
   bool is_usage = code == KIN_EINVAL || code == KIN_EURL ||
                   code == KIN_ENOTSUP || code == KIN_ETOOBIG;
-  return is_usage && (a->client || !a->options->kube) ? EXIT_USAGE
-                                                      : EXIT_FAILED;
+  bool is_option =
+      !is_about_environment(a->problem) && (a->client || !a->options->kube);
+  return is_usage && is_option ? EXIT_USAGE : EXIT_FAILED;
 }
 
 static void open_handles(app *a) {
@@ -209,7 +210,7 @@ kin_informer_options app_informer_options(app *a) {
   return io;
 }
 
-static int open_informer(app *a) {
+int app_open_informer(app *a) {
   kin_informer_options io = app_informer_options(a);
   io.group = a->options->resource.group;
   io.version = a->options->resource.version;
@@ -334,8 +335,8 @@ static void begin(app *a) {
   }
   if (status == 0) {
     what = "RESOURCE, a namespace, a selector or --fields";
-    status =
-        a->options->resource.word ? ask_for_word(a, &what) : open_informer(a);
+    status = a->options->resource.word ? ask_for_word(a, &what)
+                                       : app_open_informer(a);
   }
   a->is_beginning = false;
   if (status != 0) {

@@ -68,6 +68,9 @@ void app_end(app *a, int exit_status, const char *complaint, int code);
 /* The options of the informer, but for the resource. */
 kin_informer_options app_informer_options(app *a);
 
+/* Opens the informer of the resource that the command line names. */
+int app_open_informer(app *a);
+
 /* Opens and closes an informer of any resource, so that the library checks its
  * options and those of --index. *what becomes the option that is wrong. */
 int app_try_informer(app *a, const char **what);

@@ -40,6 +40,8 @@ static const option_name names[] = {
     {"impersonate_user", "--as"},
     {"impersonate_groups", "--as-group"},
     {"impersonation", "--as or --as-group"},
+    {"mutation_check", "KUBE_CACHE_MUTATION_DETECTOR"},
+    {"check_watch_lists", "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR"},
 };
 
 /* The name that the line begins with, or NULL. A colon follows a name, unless
@@ -54,6 +56,11 @@ static const option_name *name_of(const char *line) {
     }
   }
   return NULL;
+}
+
+bool is_about_environment(const char *line) {
+  const option_name *name = name_of(line);
+  return name && strncmp(name->program, "KUBE_", 5) == 0;
 }
 
 static void complain_line(const char *line, size_t length) {

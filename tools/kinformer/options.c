@@ -438,9 +438,12 @@ static outcome check_together(options *o) {
     return refuse("--once and --exit-after exclude each other");
   }
   if (o->resource.word && !words_are_supported()) {
-    return refuse("%s: is not built in; this build cannot ask the server, so "
-                  "please write plural.version.group",
-                  o->resource.word);
+    if (!o->resource.version) {
+      return refuse("%s: is not built in; this build cannot ask the server, so "
+                    "please write plural.version.group",
+                    o->resource.word);
+    }
+    o->resource.word = NULL; /* the names in it are believed */
   }
   if (o->show_object && o->format == FORMAT_TABLE) {
     return refuse("--show-object needs -o jsonl");

@@ -173,61 +173,67 @@ static void cut_empty_group(char *name) {
   }
 }
 
-/* The server has to be asked. It knows better than this program what may be
- * before and behind a slash. */
-static resource_error take_word(resource_name *out, const char *name) {
-  out->storage = strdup(name);
-  if (!out->storage) {
-    return RESOURCE_NO_MEMORY;
+/* Takes `names` apart, in place: plural, plural.group, plural.version or
+ * plural.version.group. */
+static void split(resource_name *r, char *names) {
+  r->plural = names;
+  r->group = "";
+  char *rest = strchr(names, '.');
+  if (!rest) {
+    return;
   }
-  out->word = out->storage;
-  out->plural = out->storage;
-  return RESOURCE_OK;
+  *rest++ = '\0';
+  char *after_version = (char *)skip_version(rest);
+  if (!after_version) {
+    r->group = rest;
+    return;
+  }
+  r->version = rest;
+  if (*after_version == '.') {
+    *after_version = '\0';
+    r->group = after_version + 1;
+  }
 }
 
 resource_error resource_parse(resource_name *out, const char *name) {
   *out = (resource_name){0};
   size_t length = strcspn(name, "/");
   bool has_object = name[length] == '/';
-  char *copy = strdup(name);
-  if (!copy) {
+  size_t size = strlen(name) + 1;
+  char *storage = malloc(size + length + 1);
+  if (!storage) {
     return RESOURCE_NO_MEMORY;
   }
-  copy[length] = '\0';
-  cut_empty_group(copy);
+  memcpy(storage, name, size);
+  char *names = storage + size;
+  memcpy(names, name, length);
+  names[length] = '\0';
+  cut_empty_group(names);
   bool has_upper;
-  if (!is_name(copy, &has_upper)) {
-    free(copy);
+  if (!is_name(names, &has_upper)) {
+    free(storage);
     return RESOURCE_MALFORMED;
   }
-  resource_name r = {.plural = copy, .group = "", .storage = copy};
-  char *rest = strchr(copy, '.');
-  const builtin_entry *builtin = NULL;
-  if (!rest) {
-    builtin = find_builtin(copy, NULL);
-    r.group = builtin ? builtin->group : "";
-  } else {
-    *rest++ = '\0';
-    char *after_version = (char *)skip_version(rest);
-    if (after_version) {
-      r.version = rest;
-      if (*after_version == '.') {
-        *after_version = '\0';
-        r.group = after_version + 1;
-      }
-    } else {
-      r.group = rest;
+  resource_name r = {.storage = storage};
+  split(&r, names);
+  bool has_group = strchr(name, '.') != NULL;
+  const builtin_entry *builtin =
+      find_builtin(r.plural, has_group ? r.group : NULL);
+  bool is_plain = !has_object && !has_upper;
+  if (is_plain && builtin) {
+    r.is_cluster_scoped = builtin->is_cluster_scoped;
+    r.group = builtin->group;
+    if (!r.version) {
+      r.version = *r.group ? group_version(r.group) : "v1";
     }
-    builtin = find_builtin(r.plural, r.group);
+  } else {
+    r.word = storage;
+    if (!is_plain || !r.version) {
+      r.plural = storage;
+      r.version = NULL;
+      r.group = NULL;
+    }
   }
-  if (has_object || has_upper || (!builtin && !r.version)) {
-    free(copy);
-    return take_word(out, name);
-  }
-  if (!r.version) {
-    r.version = *r.group ? group_version(r.group) : "v1";
-  }
-  r.is_cluster_scoped = builtin && builtin->is_cluster_scoped;
   *out = r;
   return RESOURCE_OK;
 }

@@ -5,17 +5,16 @@
 #include <stdbool.h>
 
 /* A resource as it is named on the command line. Built-in resources are known
- * from a table, as they have been since Kubernetes 1.25, and need no request;
- * `plural.version.group` is believed. The server is asked for every other
- * word. */
+ * from a table, as they have been since Kubernetes 1.25, and need no request.
+ * The server is asked for every other word. If it cannot be asked,
+ * `plural.version.group` is believed. */
 typedef struct resource_name {
-  const char *word; /* for the server: then only the plural is set, to the same.
-                     * NULL: all is known */
-  const char *plural;
+  const char *word;   /* for the server; NULL: all is known */
+  const char *plural; /* with a word and no version: the word */
   const char *version;
   const char *group;      /* "" is the core group */
   bool is_cluster_scoped; /* known to have no namespace */
-  char *storage;          /* what the names may point into */
+  char *storage;          /* of the word, and of the names behind it */
 } resource_name;
 
 typedef enum resource_error {

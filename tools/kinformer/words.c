@@ -41,6 +41,16 @@ static void ask_again(app *a, const kin_discovery_result *result) {
   app_on_error(NULL, &event, a);
 }
 
+/* The options are good, see app.c: what is wrong is the server's. */
+static void go_on(app *a, int open_err) {
+  if (open_err != 0) {
+    app_end_beginning(a, "RESOURCE", open_err);
+    a->exit_status = EXIT_FAILED;
+  } else {
+    app_follow(a);
+  }
+}
+
 static void follow(app *a, const kin_discovery_result *result) {
   const kin_api_resource *found = result->resources[0];
   options *o = a->options;
@@ -58,12 +68,21 @@ static void follow(app *a, const kin_discovery_result *result) {
   a->is_beginning = true;
   int err = kin_discovery_open_informer(&a->informer, a->client, result, &io);
   a->is_beginning = false;
-  if (err != 0) {
-    app_end_beginning(a, "RESOURCE", err);
-    a->exit_status = EXIT_FAILED; /* the options are good, see app.c */
-  } else {
-    app_follow(a);
-  }
+  go_on(a, err);
+}
+
+/* A server that has no discovery, or keeps it from this user, may serve the
+ * resource all the same. */
+static bool is_believed(const app *a, const kin_discovery_result *result) {
+  bool is_refused = result->status == 403 || result->status == 404;
+  return a->options->resource.version && is_refused;
+}
+
+static void believe(app *a) {
+  a->is_beginning = true;
+  int err = app_open_informer(a);
+  a->is_beginning = false;
+  go_on(a, err);
 }
 
 static void on_found(const kin_discovery_result *result, void *data) {
@@ -78,6 +97,8 @@ static void on_found(const kin_discovery_result *result, void *data) {
     follow(a, result);
   } else if (is_unknown || result->code == KIN_EAMBIGUOUS) {
     end(a, EXIT_FAILED, result->message);
+  } else if (is_believed(a, result)) {
+    believe(a);
   } else {
     ask_again(a, result);
   }
