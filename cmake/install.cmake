@@ -25,11 +25,13 @@ set(kinformer_requires_yaml "")
 if(kinformer_has_kubeconfig)
   set(kinformer_requires_yaml ", yaml-0.1")
 endif()
-# Below the prefix, so that pkg-config can say where it has been moved to.
+# Below the prefix, so that pkg-config can say where it has been moved to. In its
+# files a blank begins another word.
+string(REPLACE " " "\\ " kinformer_PREFIX "${CMAKE_INSTALL_PREFIX}")
 foreach(folder LIBDIR INCLUDEDIR)
-  set(kinformer_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
-  if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
-    set(kinformer_${folder} "${CMAKE_INSTALL_${folder}}")
+  string(REPLACE " " "\\ " kinformer_${folder} "${CMAKE_INSTALL_${folder}}")
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+    set(kinformer_${folder} "\${prefix}/${kinformer_${folder}}")
   endif()
 endforeach()
 foreach(module kinformer kinformer-testing)

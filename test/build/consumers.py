@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import ssl
@@ -248,13 +249,14 @@ class Ways(debian.Ways, recipes.Ways):
         return self.once("by-meson-static", make)
 
     def by_cmake(self):
+        """Shared, below a prefix with a blank in its name."""
         def make(directory):
             need("cmake")
             run("cmake", "-S", SOURCE, "-B", directory / "build",
                 "-DKINFORMER_CACHE=OFF", "-DKINFORMER_TOOLKIT=OFF",
                 "-DKINFORMER_CONTROLLERS=OFF",
                 "-DKINFORMER_TOOLS=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
-                f"-DCMAKE_INSTALL_PREFIX={directory / 'prefix'}")
+                f"-DCMAKE_INSTALL_PREFIX={directory / 'pre fix'}")
             run("cmake", "--build", directory / "build", JOBS)
             run("cmake", "--install", directory / "build")
         return self.once("by-cmake", make)
@@ -280,15 +282,16 @@ class Ways(debian.Ways, recipes.Ways):
         self.find_package(self.by_meson_static() / "prefix", linked="static")
 
     def way_find_package_after_cmake(self):
-        self.find_package(self.by_cmake() / "prefix", linked="shared")
+        self.find_package(self.by_cmake() / "pre fix", linked="shared")
 
     # ------------------------------------------------------------ pkg-config
 
     def pkg_config(self, name, directory, library_path, linked, *options):
         """directory has the .pc files."""
         need("pkg-config")
-        flags = run("pkg-config", *options, "--cflags", "--libs", "kinformer",
-                    PKG_CONFIG_PATH=str(directory)).split()
+        flags = shlex.split(
+            run("pkg-config", *options, "--cflags", "--libs", "kinformer",
+                PKG_CONFIG_PATH=str(directory)))
         if linked == "static" and (library_path / "libkinformer.so").exists():
             # Both are there, and -lkinformer takes the shared one.
             flags = ["-l:libkinformer.a" if word == "-lkinformer" else word
@@ -319,7 +322,7 @@ class Ways(debian.Ways, recipes.Ways):
                         build / "lib", "static", "--static")
 
     def way_pkg_config_after_cmake(self):
-        lib = self.by_cmake() / "prefix/lib"
+        lib = self.by_cmake() / "pre fix/lib"
         self.pkg_config("pc-cmake", lib / "pkgconfig", lib, "shared")
 
     # ------------------------------------- hosts with libraries of their own
