@@ -74,7 +74,8 @@ typedef enum kin_owner_kind {
 /** Makes an object that is owned by `owner` besides: the garbage collector
  * deletes an object when its last owner is gone (controllerutil's
  * SetOwnerReference and SetControllerReference). An owner of the same group,
- * kind and name is replaced. `object` is usually one that the program is about
+ * kind and name is replaced; if the object has it several times, one entry
+ * stays. `object` is usually one that the program is about
  * to create. `allocator` may be NULL. On success *out is a new reference.
  *
  * `owner` needs api_version, kind, name and uid, and a namespace if it has one.

@@ -69,8 +69,8 @@ static int check(const kin_object *object, const kin_object_reference *owner,
   return 0;
 }
 
-/* The place of the owner in the list: that of an entry for the same object, or
- * the end. Errors: KIN_EEXIST. */
+/* The place of the owner in the list: that of the first entry for the same
+ * object, or the end. Errors: KIN_EEXIST, and those of the list's text. */
 static int find_place(kin_value list, const kin_object_reference *owner,
                       kin_owner_kind kind, size_t *place) {
   kin_value_iterator references = kin_value_iterate(list);
@@ -87,7 +87,7 @@ static int find_place(kin_value list, const kin_object_reference *owner,
     }
   }
   *place = *place == SIZE_MAX ? index : *place;
-  return 0;
+  return kin_value_exists(list) ? references.error : 0;
 }
 
 /* --- The entry ------------------------------------------------------------ */
@@ -124,9 +124,11 @@ static int append_owner(kin__buf *out, const kin_object_reference *owner,
   return err == 0 ? kin__buf_append_cstr(out, "}") : err;
 }
 
+enum { POINTER_SIZE = sizeof PLACE + 24 };
+
 static int set_entry(kin_object_builder *builder, bool has_list, size_t place,
-                     kin__buf *entry) {
-  char pointer[sizeof PLACE + 24];
+                     const kin__buf *entry) {
+  char pointer[POINTER_SIZE];
   if (!has_list) {
     int err = kin_object_builder_set_json(builder, PLACE, "[]", 2);
     if (err != 0) {
@@ -138,15 +140,38 @@ static int set_entry(kin_object_builder *builder, bool has_list, size_t place,
                                      entry->length);
 }
 
+/* Drops what the object has for the same owner behind `place`: each entry may
+ * be a controller, and a server refuses two of them. */
+static int drop_others(kin_object_builder *builder, kin_value list,
+                       size_t place, const kin_object_reference *owner) {
+  kin_value_iterator references = kin_value_iterate(list);
+  kin_owner_reference reference;
+  size_t index = 0; /* after the removals before */
+  int err = 0;
+  while (err == 0 && kin_owner_reference_next(&references, &reference)) {
+    if (index > place && refers_to(&reference, owner)) {
+      char pointer[POINTER_SIZE];
+      snprintf(pointer, sizeof pointer, PLACE "/%zu", index);
+      err = kin_object_builder_remove(builder, pointer);
+    } else {
+      index++;
+    }
+  }
+  return err;
+}
+
 static int edit(kin_object **out, const kin_allocator *allocator,
-                const kin_object *object, bool has_list, size_t place,
-                kin__buf *entry) {
+                const kin_object *object, kin_value list, size_t place,
+                const kin_object_reference *owner, const kin__buf *entry) {
   kin_object_builder *builder;
   int err = kin_object_builder_new(&builder, allocator, object);
   if (err != 0) {
     return err;
   }
-  err = set_entry(builder, has_list, place, entry);
+  err = set_entry(builder, kin_value_exists(list), place, entry);
+  if (err == 0) {
+    err = drop_others(builder, list, place, owner);
+  }
   if (err != 0) {
     kin_object_builder_free(builder);
     return err == KIN_EJSON ? KIN_EINVAL : err; /* the entry is no UTF-8 */
@@ -186,7 +211,7 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
     err = KIN_EINVAL;
   }
   if (err == 0) {
-    err = edit(out, allocator, object, kin_value_exists(list), place, &entry);
+    err = edit(out, allocator, object, list, place, &clean, &entry);
   }
   kin__buf_finish(&entry);
   return err;

@@ -12,6 +12,8 @@
 #include <kin/error.h>
 #include <kin/ownership.h>
 
+#include "base/alloc.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "object/object.h"
 #include "support/fail_alloc.h"
@@ -185,6 +187,54 @@ static void test_set_owner(void **state) {
       POD(",'ownerReferences':[" OTHER("") "," ENTRY("u-9", CONTROLLER) "]"));
 }
 
+/* The same owner twice: the first entry is replaced, and the others go. So the
+ * object does not have two controllers. */
+static void test_owner_twice(void **state) {
+  (void)state;
+  expect_owned(POD(",'ownerReferences':[" ENTRY("u-1", CONTROLLER) "," ENTRY(
+                   "u-1", CONTROLLER) "]"),
+               &owner, KIN_OWNER_CONTROLLER, 0,
+               POD(",'ownerReferences':[" ENTRY("u-9", CONTROLLER) "]"));
+  expect_owned(
+      POD(",'ownerReferences':[" OTHER("") "," ENTRY("u-1", "") ",3," ENTRY(
+          "u-2", CONTROLLER) "," ENTRY("u-9", "") "," OTHER("") "]"),
+      &owner, KIN_OWNER, 0,
+      POD(",'ownerReferences':[" OTHER("") "," ENTRY("u-9",
+                                                     "") ",3," OTHER("") "]"));
+}
+
+/* A text that nobody has checked. The first byte of the list is right. */
+static void expect_malformed(const char *list, kin_owner_kind kind) {
+  char text[256];
+  kin_object *object;
+  kin_object *owned;
+  kin__memory *memory = kin__memory_new(kin__default_allocator());
+  int length = snprintf(
+      text, sizeof text,
+      "{\"metadata\":{\"name\":\"web\",\"ownerReferences\":%s}}", list);
+  const kin__object_parts parts = {.name = KIN__LIT("web"),
+                                   .body = {text, (size_t)length}};
+  assert_int_equal(kin__object_new(&object, memory, &parts), 0);
+  kin_object_reference by = owner;
+  by.namespace_ = KIN__LIT("");
+  assert_int_equal(kin_object_set_owner(&owned, NULL, object, &by, kind),
+                   KIN_EJSON);
+  assert_null(owned);
+  kin_object_unref(object);
+  kin__memory_unref(memory);
+}
+
+static void test_malformed_owners(void **state) {
+  (void)state;
+  static const char *const lists[] = {
+      "[",     "[{}",      "[{},",   "[{}{}]",     "[,{}]",
+      "[{},]", "[{},,{}]", "[{} 3]", "[{\"a\":1]", "[3"};
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    expect_malformed(lists[i], KIN_OWNER);
+    expect_malformed(lists[i], KIN_OWNER_CONTROLLER);
+  }
+}
+
 /* Texts are compared by what they mean, not by how they are written. */
 static void test_owner_with_escapes(void **state) {
   (void)state;
@@ -282,6 +332,8 @@ int main(void) {
       cmocka_unit_test(test_finalizer_patches),
       cmocka_unit_test(test_finalizer_patch_size),
       cmocka_unit_test(test_set_owner),
+      cmocka_unit_test(test_owner_twice),
+      cmocka_unit_test(test_malformed_owners),
       cmocka_unit_test(test_owner_with_escapes),
       cmocka_unit_test(test_already_owned),
       cmocka_unit_test(test_owner_arguments),
