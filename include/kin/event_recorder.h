@@ -101,10 +101,10 @@ kin_event_recorder_open(kin_event_recorder **out, kin_client *client,
  * `reason` ("Scaled") and `action` ("Scaling") are required, of at most 128
  * bytes. `note` is for people, may be NULL, and is cut to 1,024 bytes between
  * two characters. Bytes that are no UTF-8 become '?'.
- * Errors: KIN_EINVAL (arguments; a text of a reference over 1,024 bytes;
- * kin_client_problem says which), KIN_EAGAIN (dropped by one of the three
- * limits, and counted), KIN_ECLOSED (the recorder), KIN_ENOMEM. Cost: O(length
- * of the texts). */
+ * Errors: KIN_EINVAL (arguments; a text of a reference over 1,024 bytes, or
+ * with a NUL; kin_client_problem says which), KIN_EAGAIN (dropped by one of the
+ * three limits, and counted), KIN_ECLOSED (the recorder), KIN_ENOMEM. Cost:
+ * O(length of the texts). */
 KIN_EXTERN int kin_event_recorder_record(kin_event_recorder *recorder,
                                          const kin_object_reference *regarding,
                                          const kin_object_reference *related,

@@ -476,6 +476,12 @@ static int refuse(const kin_event_recorder *recorder, const char *fault) {
   return kin__log_problem(recorder->member.env->log, KIN_EINVAL, "%s", fault);
 }
 
+/* A NUL would cut the text in the path of the request, not in the body. */
+static bool is_reference_text(kin_str text) {
+  return text.length == 0 || (text.length <= MAX_REFERENCE_TEXT_BYTES &&
+                              memchr(text.data, '\0', text.length) == NULL);
+}
+
 /* Copies with clean texts. `bytes` holds them. Errors: KIN_EINVAL. */
 static int clean_reference(kin_object_reference *to,
                            const kin_object_reference *from, kin__buf *bytes) {
@@ -488,7 +494,7 @@ static int clean_reference(kin_object_reference *to,
                             &to->field_path};
   for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
     kin_str text = kin__str_given(given[i]);
-    if (text.length > MAX_REFERENCE_TEXT_BYTES) {
+    if (!is_reference_text(text)) {
       return KIN_EINVAL;
     }
     char *at = bytes->data + bytes->length; /* there is room */
@@ -555,7 +561,7 @@ int kin_event_recorder_record(kin_event_recorder *recorder,
   }
   if (err != 0) {
     return refuse(recorder, "regarding, related: need a kind and a name, and "
-                            "texts of at most 1,024 bytes");
+                            "texts of at most 1,024 bytes without a NUL");
   }
   const kin__occurrence occurrence = {
       .regarding = &about,

@@ -425,6 +425,29 @@ static void test_recorder_options(void **state) {
   expect_bad(long_flush, "flush_ms: 60001 is more");
 }
 
+/* A text with a NUL would have one value in the path and another in the body. */
+static void test_reference_with_nul(void **state) {
+  (void)state;
+  world w;
+  begin(&w, 0);
+  open_recorder(&w);
+  kin_object_reference odd = w.about;
+  kin_str *const texts[] = {&odd.api_version, &odd.kind, &odd.namespace_,
+                            &odd.name,        &odd.uid,  &odd.resource_version,
+                            &odd.field_path};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    odd = w.about;
+    *texts[i] = KIN__LIT("n\0b");
+    assert_int_equal(kin_event_recorder_record(w.recorder, &odd, NULL, "Normal",
+                                               "R", "A", ""),
+                     KIN_EINVAL);
+    assert_int_equal(kin_event_recorder_record(w.recorder, &w.about, &odd,
+                                               "Normal", "R", "A", ""),
+                     KIN_EINVAL);
+  }
+  finish(&w);
+}
+
 static void test_record_arguments(void **state) {
   (void)state;
   static char long_text[1026];
@@ -855,6 +878,7 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_no_answer),
       cmocka_unit_test(test_recorder_options),
+      cmocka_unit_test(test_reference_with_nul),
       cmocka_unit_test(test_record_arguments),
       cmocka_unit_test(test_close_at_once),
       cmocka_unit_test(test_close_in_steps),
