@@ -246,12 +246,20 @@ static void on_timer(kin__timer *timer) {
 
 /* --- The object ----------------------------------------------------------- */
 
+/* A server, or a proxy, may ignore the field selector. */
+static bool is_own(const kin_lease_candidate *candidate,
+                   const kin_object *object) {
+  return kin__str_equal(kin_object_name(object),
+                        kin__cstr(candidate->terms.name));
+}
+
 static void on_object(kin_informer *informer, const kin_event *event,
                       void *data) {
   (void)informer;
   kin_lease_candidate *candidate = data;
   kin_time ping;
-  if (kin__candidate_is_pinged(event->object, &ping) &&
+  if (is_own(candidate, event->object) &&
+      kin__candidate_is_pinged(event->object, &ping) &&
       kin_time_compare(ping, candidate->answered) != 0) {
     candidate->is_wanted = true;
     wake(candidate);
@@ -261,10 +269,11 @@ static void on_object(kin_informer *informer, const kin_event *event,
 static void on_deleted(kin_informer *informer, const kin_event *event,
                        void *data) {
   (void)informer;
-  (void)event;
   kin_lease_candidate *candidate = data;
-  candidate->is_wanted = true;
-  wake(candidate);
+  if (is_own(candidate, event->object)) {
+    candidate->is_wanted = true;
+    wake(candidate);
+  }
 }
 
 static void on_synced(kin_informer *informer, const kin_event *event,

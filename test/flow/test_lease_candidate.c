@@ -12,6 +12,7 @@
 
 #include "election/lease_candidate.h"
 #include "support/candidate_world.h"
+#include "support/written_object.h"
 
 #define RENEW_MS 300000u
 #define OLD "'renewTime':'2001-01-01T00:00:00.000000Z'"
@@ -258,6 +259,30 @@ static void test_no_pings(void **state) {
   lw_put(w, "{'pingTime':'2999-01-01T00:00:00.000000Z','renewTime':7}", "");
   lw_pass(w, 0);
   lw_expect_asked(w, "PUT=200 ");
+}
+
+static void send_other(candidate_world *w, const char *type) {
+  int at = w->event_count++;
+  w->event_versions[at] = ++w->version;
+  snprintf(w->events[at], sizeof w->events[at],
+           "{'type':'%s','object':{'metadata':{'name':'B_2','namespace':'n',"
+           "'uid':'b','resourceVersion':'%u'},'spec':" PINGED "}}\n",
+           type, w->version);
+  wo_quote(w->events[at]);
+}
+
+/* LE-12: events of other candidates count for nothing, if the server ignores the
+ * field selector. */
+static void test_other_candidates(void **state) {
+  static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+  candidate_world *w = *state;
+  begin(w);
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    send_other(w, types[i]);
+    lw_pass(w, 1000);
+    lw_expect_asked(w, "");
+  }
+  lw_expect(w, "");
 }
 
 /* LE-12: a deleted object is made again at once. */
@@ -826,6 +851,7 @@ int main(void) {
       WORLD_TEST(test_candidate_renewal),
       WORLD_TEST(test_ping_of_a_fast_clock),
       WORLD_TEST(test_no_pings),
+      WORLD_TEST(test_other_candidates),
       WORLD_TEST(test_candidate_deleted),
       WORLD_TEST(test_candidate_conflict),
       WORLD_TEST(test_conflict_without_news),
