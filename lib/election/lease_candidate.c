@@ -49,6 +49,8 @@
 #define MAX_NAME_BYTES 253u
 #define DEFAULT_STRATEGY "OldestEmulationVersion"
 #define NAME_SELECTOR "metadata.name="
+#define NS_PER_US 1000u
+#define NS_PER_S 1000000000u
 
 struct kin_lease_candidate {
   kin__member member;
@@ -177,11 +179,19 @@ static void on_response(const kin_response *response, void *data) {
 }
 
 /* The server compares the answer to a ping with the ping, which is of its own
- * clock. A renewTime of a clock that is behind would be no answer. */
+ * clock. A renewTime of a clock that is behind would be no answer, nor would one
+ * that loses its nanoseconds: it is written in microseconds. */
 static kin_time renew_time(const kin_time *ping) {
   kin__timestamp now = kin__wall_now();
   kin_time time = {.s = now.s, .ns = now.ns};
-  return kin_time_compare(*ping, time) > 0 ? *ping : time;
+  if (kin_time_compare(*ping, time) > 0) {
+    time = *ping;
+  }
+  time.ns += (NS_PER_US - time.ns % NS_PER_US) % NS_PER_US;
+  if (time.ns == NS_PER_S) {
+    time = (kin_time){.s = time.s + 1};
+  }
+  return time;
 }
 
 static int start_write(kin_lease_candidate *candidate) {

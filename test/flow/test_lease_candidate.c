@@ -238,6 +238,28 @@ static void test_ping_of_a_fast_clock(void **state) {
   lw_expect_asked(w, "");
 }
 
+/* LE-12: the answer has microseconds. It is not before a ping with
+ * nanoseconds. */
+static void test_ping_with_nanoseconds(void **state) {
+  static const struct {
+    const char *ping;
+    const char *answer;
+  } cases[] = {
+      {"2999-01-01T00:00:00.123456001Z", "2999-01-01T00:00:00.123457Z"},
+      {"2999-01-01T00:00:00.123456999Z", "2999-01-01T00:00:00.123457Z"},
+      {"2999-12-31T23:59:59.999999001Z", "3000-01-01T00:00:00.000000Z"}};
+  candidate_world *w = *state;
+  begin(w);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char spec[128];
+    snprintf(spec, sizeof spec, "{'pingTime':'%s'," OLD "}", cases[i].ping);
+    lw_put(w, spec, "");
+    lw_pass(w, 1000);
+    lw_expect_asked(w, "PUT=200 ");
+    expect_member(w, "renewTime", cases[i].answer);
+  }
+}
+
 /* LE-12: pings that are answered, or are no times. */
 static void test_no_pings(void **state) {
   candidate_world *w = *state;
@@ -850,6 +872,7 @@ int main(void) {
       WORLD_TEST(test_candidate_strategy),
       WORLD_TEST(test_candidate_renewal),
       WORLD_TEST(test_ping_of_a_fast_clock),
+      WORLD_TEST(test_ping_with_nanoseconds),
       WORLD_TEST(test_no_pings),
       WORLD_TEST(test_other_candidates),
       WORLD_TEST(test_candidate_deleted),
