@@ -26,11 +26,15 @@ extern "C" {
  * coordination.k8s.io/v1beta1.
  *
  * The object is written when the handle has been opened and its first list has
- * come, when the object is deleted, and every five minutes. Before an election
- * the server asks each candidate whether it is alive (spec.pingTime), and
- * leaves out a candidate that has not renewed its object (spec.renewTime) within
- * five seconds. Such a question is answered at once, or as soon as a write that
- * is under way has ended, which takes 10 s at most.
+ * come, when the object is deleted, and every five minutes. A deleted object is
+ * made again at once. If that one is deleted, too, less than five minutes after
+ * its creation, the next one waits 100 ms, and each one after that twice as
+ * long, up to 30 s.
+ *
+ * Before an election the server asks each candidate whether it is alive
+ * (spec.pingTime), and leaves out a candidate that has not renewed its object
+ * (spec.renewTime) within five seconds. Such a question is answered at once, or
+ * as soon as a write that is under way has ended, which takes 10 s at most.
  *
  * A write changes the options' members and the renewTime; what others have
  * written into the object is kept. The handle costs a watch of one object. The

@@ -12,6 +12,11 @@
  * A ping is answered once, by the write of an object that has it. So a server
  * that drops the renewTime is not written to without end.
  *
+ * No creation is sent before `create_ms`, whatever the events say. A failed
+ * creation moves it to the next try, and so does note_creation after early
+ * deletions. So a program that deletes each new object does not cause writes
+ * without end.
+ *
  * client-go uses a work queue. A queue with one key would need memory to add
  * the key, and a second member that ends on its own. A timer needs neither.
  *
@@ -20,6 +25,7 @@
  * a client that closes closes the candidate before the informer. */
 #include "election/lease_candidate.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +49,8 @@
 #define MIN_RETRY_MS 100u
 #define MAX_RETRY_MS 30000u
 #define MAX_DOUBLINGS 9u /* of MIN_RETRY_MS, until it is over MAX_RETRY_MS */
+/* A deletion after so long a life counts as the first one again. */
+#define CALM_MS 300000u
 #define REQUEST_TIMEOUT_MS 10000u
 #define MAX_CANDIDATE_BYTES (3u << 20) /* as large as a request may be */
 #define MAX_ANSWER_MS 86400000u        /* as kin_error_event says */
@@ -72,6 +80,10 @@ struct kin_lease_candidate {
   kin_time ping;          /* in the object of the request in flight */
   kin_time answered;      /* the last ping */
   uint32_t failed_in_row; /* conflicts included */
+
+  uint64_t create_ms;   /* no creation before */
+  uint64_t calm_ms;     /* a creation before follows an early deletion */
+  uint32_t recreations; /* after early deletions, in a row */
 };
 
 static const kin_time no_ping = {.s = INT64_MIN};
@@ -89,17 +101,64 @@ static void end_if_idle(kin_lease_candidate *candidate) {
   }
 }
 
-/* --- Failures ------------------------------------------------------------- */
+/* NULL: there is none. */
+static const kin_object *find_object(const kin_lease_candidate *candidate) {
+  const kin__candidate_terms *terms = &candidate->terms;
+  char key[2 * MAX_NAME_BYTES + 2];
+  snprintf(key, sizeof key, "%s/%s", terms->namespace_, terms->name);
+  return kin_store_get_key(kin_informer_store(candidate->informer), key);
+}
+
+/* --- Times ---------------------------------------------------------------- */
+
+static uint64_t backoff_ms(uint32_t doublings) {
+  return doublings < MAX_DOUBLINGS ? (uint64_t)MIN_RETRY_MS << doublings
+                                   : MAX_RETRY_MS;
+}
+
+/* After a write that has failed. */
+static void set_due(kin_lease_candidate *candidate, uint64_t due_ms) {
+  candidate->due_ms = due_ms;
+  if (!candidate->is_update) {
+    candidate->create_ms = due_ms;
+  }
+}
 
 static void set_retry(kin_lease_candidate *candidate, int64_t retry_after_s) {
-  uint32_t doublings = candidate->failed_in_row++;
-  uint64_t wait_ms = doublings < MAX_DOUBLINGS
-                         ? (uint64_t)MIN_RETRY_MS << doublings
-                         : MAX_RETRY_MS;
-  candidate->due_ms =
-      kin__deadline_ms(kin__env_now_ms(candidate->member.env),
-                       kin__backoff_at_least(wait_ms, retry_after_s));
+  uint64_t wait_ms = kin__backoff_at_least(
+      backoff_ms(candidate->failed_in_row++), retry_after_s);
+  set_due(candidate,
+          kin__deadline_ms(kin__env_now_ms(candidate->member.env), wait_ms));
 }
+
+/* The first object that is deleted early is made again at once. */
+static void note_creation(kin_lease_candidate *candidate) {
+  const kin__env *env = candidate->member.env;
+  uint64_t now_ms = kin__env_now_ms(env);
+  bool is_calm = now_ms >= candidate->calm_ms;
+  candidate->calm_ms = kin__deadline_ms(now_ms, CALM_MS);
+  candidate->recreations = is_calm ? 0 : candidate->recreations + 1;
+  if (candidate->recreations == 0) {
+    return;
+  }
+  uint64_t wait_ms = backoff_ms(candidate->recreations - 1);
+  candidate->create_ms = kin__deadline_ms(now_ms, wait_ms);
+  kin__log_write(env->log, kin__log_level_of_failure(candidate->recreations),
+                 "lease candidate: %s/%s was deleted soon after its creation, "
+                 "and has been made again; the next creation waits %" PRIu64
+                 " ms",
+                 candidate->terms.namespace_, candidate->terms.name, wait_ms);
+}
+
+/* The time of the next write. No request is in flight. */
+static uint64_t next_ms(const kin_lease_candidate *candidate) {
+  uint64_t due_ms = candidate->is_wanted ? 0 : candidate->due_ms;
+  return due_ms < candidate->create_ms && find_object(candidate) == NULL
+             ? candidate->create_ms
+             : due_ms;
+}
+
+/* --- Failures ------------------------------------------------------------- */
 
 /* The candidate may be closing afterwards. */
 static void ask_program(kin_lease_candidate *candidate,
@@ -126,9 +185,8 @@ static void tell_failure(kin_lease_candidate *candidate,
   event->size = sizeof *event;
   event->namespace_ = candidate->terms.namespace_;
   event->attempt = candidate->failed_in_row;
-  event->retry_in_ms = !candidate->is_wanted && candidate->due_ms > now_ms
-                           ? candidate->due_ms - now_ms
-                           : 0;
+  uint64_t at_ms = next_ms(candidate);
+  event->retry_in_ms = at_ms > now_ms ? at_ms - now_ms : 0;
   kin__log_write(env->log, kin__log_level_of_failure(event->attempt),
                  "lease candidate: %s", event->message);
   ask_program(candidate, event);
@@ -137,7 +195,7 @@ static void tell_failure(kin_lease_candidate *candidate,
     uint64_t wait_ms = event->retry_after_ms < MAX_ANSWER_MS
                            ? event->retry_after_ms
                            : MAX_ANSWER_MS;
-    candidate->due_ms = kin__deadline_ms(now_ms, wait_ms);
+    set_due(candidate, kin__deadline_ms(now_ms, wait_ms));
   }
 }
 
@@ -164,6 +222,9 @@ static void on_response(const kin_response *response, void *data) {
     candidate->due_ms = kin__deadline_ms(candidate->write_ms, RENEW_MS);
     candidate->answered = candidate->ping;
     candidate->failed_in_row = 0;
+    if (!candidate->is_update) {
+      note_creation(candidate);
+    }
     return;
   }
   set_retry(candidate, response->retry_after_s);
@@ -196,10 +257,7 @@ static kin_time renew_time(const kin_time *ping) {
 
 static int start_write(kin_lease_candidate *candidate) {
   const kin__candidate_terms *terms = &candidate->terms;
-  char key[2 * MAX_NAME_BYTES + 2];
-  snprintf(key, sizeof key, "%s/%s", terms->namespace_, terms->name);
-  const kin_object *object =
-      kin_store_get_key(kin_informer_store(candidate->informer), key);
+  const kin_object *object = find_object(candidate);
   candidate->is_update = object != NULL;
   candidate->ping = no_ping;
   if (object != NULL) {
@@ -236,8 +294,9 @@ static void on_step(kin__deferred *deferred) {
       !kin_informer_has_synced(candidate->informer)) {
     return;
   }
-  if (!candidate->is_wanted && kin__env_now_ms(env) < candidate->due_ms) {
-    kin__timer_start(env->timers, &candidate->timer, candidate->due_ms);
+  uint64_t at_ms = next_ms(candidate);
+  if (kin__env_now_ms(env) < at_ms) {
+    kin__timer_start(env->timers, &candidate->timer, at_ms);
     return;
   }
   candidate->is_wanted = false;

@@ -307,30 +307,12 @@ static void test_other_candidates(void **state) {
   lw_expect(w, "");
 }
 
-/* LE-12: a deleted object is made again at once. */
-static void test_candidate_deleted(void **state) {
-  candidate_world *w = *state;
-  begin(w);
-  for (int i = 0; i < 3; i++) {
-    lw_delete(w);
-    lw_pass(w, 0);
-    lw_expect_asked(w, "POST=201 ");
-  }
-  lw_expect(w, "");
-}
-
 /* --- Other writers -------------------------------------------------------- */
 
 static void put_first(candidate_world *w, const char *method) {
   (void)method;
   w->before_write = NULL;
   lw_put(w, PINGED, "'labels':{'l':'other'}");
-}
-
-static void delete_first(candidate_world *w, const char *method) {
-  (void)method;
-  w->before_write = NULL;
-  lw_delete(w);
 }
 
 /* LE-12: another one writes first. The next try has the newest object, and
@@ -370,34 +352,6 @@ static void test_candidate_exists(void **state) {
   lw_expect_asked(w, "POST=409 PUT=200 ");
   expect_member(w, "l", "other");
   lw_expect(w, "");
-}
-
-/* LE-12: the object is deleted first. */
-static void test_deleted_first(void **state) {
-  candidate_world *w = *state;
-  begin(w);
-  w->before_write = delete_first;
-  lw_pass(w, RENEW_MS);
-  lw_expect_asked(w, "PUT=404 POST=201 ");
-  lw_expect(w, "");
-}
-
-/* LE-12: the event of a deletion comes before the answer to the write that was
- * before the deletion. */
-static void test_deleted_before_the_answer(void **state) {
-  candidate_world *w = *state;
-  begin(w);
-  w->is_silent = true;
-  lw_pass(w, RENEW_MS + 1000);
-  lw_delete(w);
-  lw_pass(w, 100);
-  script_request *request = script_expect(&w->vh.script, LW_PATH "/A_1?");
-  assert_true(script_request_head(request, 200));
-  assert_true(script_request_body(request, "{}", 2));
-  script_request_end(request);
-  w->is_silent = false;
-  lw_pass(w, 0);
-  lw_expect_asked(w, "POST=201 ");
 }
 
 /* --- Failures ------------------------------------------------------------- */
@@ -875,12 +829,9 @@ int main(void) {
       WORLD_TEST(test_ping_with_nanoseconds),
       WORLD_TEST(test_no_pings),
       WORLD_TEST(test_other_candidates),
-      WORLD_TEST(test_candidate_deleted),
       WORLD_TEST(test_candidate_conflict),
       WORLD_TEST(test_conflict_without_news),
       WORLD_TEST(test_candidate_exists),
-      WORLD_TEST(test_deleted_first),
-      WORLD_TEST(test_deleted_before_the_answer),
       WORLD_TEST(test_candidate_refused),
       WORLD_TEST(test_candidate_without_on_error),
       WORLD_TEST(test_longest_candidate_wait),
