@@ -2,16 +2,74 @@
 #include "election/candidate_object.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <kin/error.h>
 #include <kin/object_builder.h>
 #include <kin/value.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "election/lease.h"
+#include "listwatch/target.h"
 #include "object/object.h"
 
 #define MICRO_DIGITS 6u
+
+/* --- Checks --------------------------------------------------------------- */
+
+/* As a key of a ConfigMap, which the server asks for. */
+static bool is_candidate_name(const char *name) {
+  size_t length = strlen(name);
+  if (length == 0 || length > KIN__CANDIDATE_MAX_NAME_BYTES ||
+      strcmp(name, ".") == 0 || strncmp(name, "..", 2) == 0) {
+    return false;
+  }
+  for (const char *c = name; *c != '\0'; c++) {
+    if (!kin__is_alphanumeric(*c) && *c != '-' && *c != '_' && *c != '.') {
+      return false;
+    }
+  }
+  return true;
+}
+
+static int check_names(const kin__candidate_terms *terms, const kin__log *log) {
+  const struct {
+    const char *member;
+    const char *value;
+    bool (*is_valid)(const char *value); /* NULL: any text */
+  } names[] = {{"namespace_", terms->namespace_, kin__segment_is_valid},
+               {"name", terms->name, is_candidate_name},
+               {"lease_name", terms->lease_name, kin__segment_is_valid},
+               {"version", terms->version, kin__segment_is_valid},
+               {"binary_version", terms->binary_version, NULL}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (!kin__has_text(names[i].value)) {
+      return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                              names[i].member);
+    }
+    if (names[i].is_valid != NULL && !names[i].is_valid(names[i].value)) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "%s: \"%.120s\" is no valid name",
+                              names[i].member, names[i].value);
+    }
+  }
+  return 0;
+}
+
+int kin__candidate_check(const kin__candidate_terms *terms,
+                         const kin__log *log) {
+  int err = check_names(terms, log);
+  if (err == 0 && !kin__has_text(terms->emulation_version) &&
+      strcmp(terms->strategy, KIN__CANDIDATE_DEFAULT_STRATEGY) == 0) {
+    err = kin__log_problem(log, KIN_EINVAL,
+                           "emulation_version: is required with the "
+                           "strategy " KIN__CANDIDATE_DEFAULT_STRATEGY);
+  }
+  return err;
+}
+
+/* --- Reading and writing -------------------------------------------------- */
 
 bool kin__candidate_is_pinged(const kin_object *object, kin_time *ping) {
   kin_time pinged;

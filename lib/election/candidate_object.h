@@ -8,8 +8,12 @@
 #include <kin/time.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 
 /* A LeaseCandidate of coordination.k8s.io, read and written. */
+
+#define KIN__CANDIDATE_MAX_NAME_BYTES 253u
+#define KIN__CANDIDATE_DEFAULT_STRATEGY "OldestEmulationVersion"
 
 /* The members that the program decides. */
 typedef struct kin__candidate_terms {
@@ -21,6 +25,11 @@ typedef struct kin__candidate_terms {
   const char *strategy;
   const char *version; /* of the API */
 } kin__candidate_terms;
+
+/* Logs what is wrong. Errors: KIN_EINVAL (a missing member, or a name that is
+ * not valid). */
+int kin__candidate_check(const kin__candidate_terms *terms,
+                         const kin__log *log);
 
 /* Whether the server waits for an answer to spec.pingTime, that is, whether
  * spec.renewTime is earlier. A time that cannot be read counts as absent.

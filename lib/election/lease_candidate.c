@@ -30,7 +30,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/ascii.h"
 #include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -40,7 +39,6 @@
 #include "election/lease.h"
 #include "informer/informer.h"
 #include "listwatch/backoff.h"
-#include "listwatch/target.h"
 #include "request/request.h"
 
 #define RENEW_MS 300000u /* client-go's requeueInterval */
@@ -54,8 +52,6 @@
 #define REQUEST_TIMEOUT_MS 10000u
 #define MAX_CANDIDATE_BYTES (3u << 20) /* as large as a request may be */
 #define MAX_ANSWER_MS 86400000u        /* as kin_error_event says */
-#define MAX_NAME_BYTES 253u
-#define DEFAULT_STRATEGY "OldestEmulationVersion"
 #define NAME_SELECTOR "metadata.name="
 #define NS_PER_US 1000u
 #define NS_PER_S 1000000000u
@@ -104,7 +100,7 @@ static void end_if_idle(kin_lease_candidate *candidate) {
 /* NULL: there is none. */
 static const kin_object *find_object(const kin_lease_candidate *candidate) {
   const kin__candidate_terms *terms = &candidate->terms;
-  char key[2 * MAX_NAME_BYTES + 2];
+  char key[2 * KIN__CANDIDATE_MAX_NAME_BYTES + 2];
   snprintf(key, sizeof key, "%s/%s", terms->namespace_, terms->name);
   return kin_store_get_key(kin_informer_store(candidate->informer), key);
 }
@@ -360,7 +356,7 @@ static void on_informer_closed(void *data) {
 
 static int follow(kin_lease_candidate *candidate, kin__host *host) {
   const kin__candidate_terms *terms = &candidate->terms;
-  char selector[sizeof NAME_SELECTOR + MAX_NAME_BYTES];
+  char selector[sizeof NAME_SELECTOR + KIN__CANDIDATE_MAX_NAME_BYTES];
   snprintf(selector, sizeof selector, NAME_SELECTOR "%s", terms->name);
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.group = KIN__LEASE_GROUP;
@@ -385,45 +381,6 @@ static int follow(kin_lease_candidate *candidate, kin__host *host) {
 
 /* --- Options -------------------------------------------------------------- */
 
-/* As a key of a ConfigMap, which the server asks for. */
-static bool is_candidate_name(const char *name) {
-  size_t length = strlen(name);
-  if (length == 0 || length > MAX_NAME_BYTES || strcmp(name, ".") == 0 ||
-      strncmp(name, "..", 2) == 0) {
-    return false;
-  }
-  for (const char *c = name; *c != '\0'; c++) {
-    if (!kin__is_alphanumeric(*c) && *c != '-' && *c != '_' && *c != '.') {
-      return false;
-    }
-  }
-  return true;
-}
-
-static int check_names(const kin__candidate_terms *terms, const kin__log *log) {
-  const struct {
-    const char *member;
-    const char *value;
-    bool (*is_valid)(const char *value); /* NULL: any text */
-  } names[] = {{"namespace_", terms->namespace_, kin__segment_is_valid},
-               {"name", terms->name, is_candidate_name},
-               {"lease_name", terms->lease_name, kin__segment_is_valid},
-               {"version", terms->version, kin__segment_is_valid},
-               {"binary_version", terms->binary_version, NULL}};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (!kin__has_text(names[i].value)) {
-      return kin__log_problem(log, KIN_EINVAL, "%s: is required",
-                              names[i].member);
-    }
-    if (names[i].is_valid != NULL && !names[i].is_valid(names[i].value)) {
-      return kin__log_problem(log, KIN_EINVAL,
-                              "%s: \"%.120s\" is no valid name",
-                              names[i].member, names[i].value);
-    }
-  }
-  return 0;
-}
-
 /* Composes an object, to find texts that are not UTF-8. */
 static int try_to_compose(kin_lease_candidate *candidate, const kin__log *log) {
   int err =
@@ -435,17 +392,6 @@ static int try_to_compose(kin_lease_candidate *candidate, const kin__log *log) {
                                 "binary_version, emulation_version, strategy: "
                                 "no LeaseCandidate can have them (%s)",
                                 kin_strerror(err));
-}
-
-static int check(const kin__candidate_terms *terms, const kin__log *log) {
-  int err = check_names(terms, log);
-  if (err == 0 && !kin__has_text(terms->emulation_version) &&
-      strcmp(terms->strategy, DEFAULT_STRATEGY) == 0) {
-    err = kin__log_problem(
-        log, KIN_EINVAL,
-        "emulation_version: is required with the strategy " DEFAULT_STRATEGY);
-  }
-  return err;
 }
 
 /* --- Life ----------------------------------------------------------------- */
@@ -511,7 +457,7 @@ static void init_parts(kin_lease_candidate *candidate,
       .lease_name = options->lease_name,
       .binary_version = options->binary_version,
       .emulation_version = text_or(options->emulation_version, ""),
-      .strategy = text_or(options->strategy, DEFAULT_STRATEGY),
+      .strategy = text_or(options->strategy, KIN__CANDIDATE_DEFAULT_STRATEGY),
       .version = text_or(options->version, "v1beta1")};
   candidate->on_error = options->on_error;
   candidate->data = options->data;
@@ -540,7 +486,7 @@ int kin__lease_candidate_open(kin_lease_candidate **out, kin__host *host,
   kin__member_init(&candidate->member, &member_ops, env);
   kin__buf_init(&candidate->body, env->allocator, MAX_CANDIDATE_BYTES);
   init_parts(candidate, options);
-  err = check(&candidate->terms, env->log);
+  err = kin__candidate_check(&candidate->terms, env->log);
   if (err == 0) {
     err = copy_terms(candidate);
   }
