@@ -47,7 +47,8 @@ typedef struct kin_lease_candidate kin_lease_candidate;
  * callback may close the candidate, or answer: KIN_STOP closes the candidate,
  * KIN_RETRY_AFTER changes the time of the next try. A question of the server
  * does not wait for that time. A write that meets another writer is no
- * failure: it is repeated with the newest object.
+ * failure: it is repeated with the newest object. From the fifth try in a row
+ * such a write is told, too: a watch that is silent does not bring that object.
  *
  * Example: a server that does not have the resource answers 404
  * (KIN_CLASS_ABSENT). A leaseName cannot be changed: if another program's

@@ -17,6 +17,10 @@
  * deletions. So a program that deletes each new object does not cause writes
  * without end.
  *
+ * A watch may be silent. If an update finds no object, `updated` stays, and the
+ * next write is a creation although the store still has that object. The answer
+ * that the object exists ends this: the store decides again.
+ *
  * client-go uses a work queue. A queue with one key would need memory to add
  * the key, and a second member that ends on its own. A timer needs neither.
  *
@@ -39,6 +43,7 @@
 #include "election/lease.h"
 #include "informer/informer.h"
 #include "listwatch/backoff.h"
+#include "object/object.h"
 #include "request/request.h"
 
 #define RENEW_MS 300000u /* client-go's requeueInterval */
@@ -49,6 +54,7 @@
 #define MAX_DOUBLINGS 9u /* of MIN_RETRY_MS, until it is over MAX_RETRY_MS */
 /* A deletion after so long a life counts as the first one again. */
 #define CALM_MS 300000u
+#define FIRST_TOLD_CONFLICT 5u /* in a row */
 #define REQUEST_TIMEOUT_MS 10000u
 #define MAX_CANDIDATE_BYTES (3u << 20) /* as large as a request may be */
 #define MAX_ANSWER_MS 86400000u        /* as kin_error_event says */
@@ -67,6 +73,8 @@ struct kin_lease_candidate {
   kin__timer timer;
   kin__deferred step;
   kin_request *request; /* NULL: none in flight */
+  kin_object *updated;  /* by the update in flight; else NULL, or an object that
+                         * the server no longer has */
   kin__buf body;
 
   bool is_wanted;         /* a write, whatever due_ms says */
@@ -97,12 +105,25 @@ static void end_if_idle(kin_lease_candidate *candidate) {
   }
 }
 
-/* NULL: there is none. */
+static void drop_updated(kin_lease_candidate *candidate) {
+  kin__object_unref(candidate->updated);
+  candidate->updated = NULL;
+}
+
+/* NULL: there is none, as far as the store and the last update know. No request
+ * is in flight. */
 static const kin_object *find_object(const kin_lease_candidate *candidate) {
   const kin__candidate_terms *terms = &candidate->terms;
   char key[2 * KIN__CANDIDATE_MAX_NAME_BYTES + 2];
   snprintf(key, sizeof key, "%s/%s", terms->namespace_, terms->name);
-  return kin_store_get_key(kin_informer_store(candidate->informer), key);
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(candidate->informer), key);
+  const kin_object *gone = candidate->updated;
+  bool is_gone = object != NULL && gone != NULL &&
+                 kin__str_equal(kin_object_uid(object), kin_object_uid(gone)) &&
+                 kin__str_equal(kin_object_resource_version(object),
+                                kin_object_resource_version(gone));
+  return is_gone ? NULL : object;
 }
 
 /* --- Times ---------------------------------------------------------------- */
@@ -197,12 +218,24 @@ static void tell_failure(kin_lease_candidate *candidate,
 
 /* --- Writing -------------------------------------------------------------- */
 
+/* An update has found no object. A 404 without a name is about the resource. */
+static bool is_missing(const kin_lease_candidate *candidate,
+                       const kin_response *response) {
+  return response->code == KIN_ENOENT && candidate->is_update &&
+         response->details_name.length > 0;
+}
+
 /* Another writer was faster, or has deleted the object. */
 static bool is_conflict(const kin_lease_candidate *candidate,
                         const kin_response *response) {
   return response->code == KIN_ECONFLICT || response->code == KIN_EEXIST ||
-         (response->code == KIN_ENOENT && candidate->is_update &&
-          response->details_name.length > 0);
+         is_missing(candidate, response);
+}
+
+static bool is_told(const kin_lease_candidate *candidate,
+                    const kin_response *response) {
+  return candidate->failed_in_row >= FIRST_TOLD_CONFLICT ||
+         !is_conflict(candidate, response);
 }
 
 static void on_response(const kin_response *response, void *data) {
@@ -213,6 +246,10 @@ static void on_response(const kin_response *response, void *data) {
     return;
   }
   wake(candidate);
+  if (candidate->is_update ? !is_missing(candidate, response)
+                           : response->code == KIN_EEXIST) {
+    drop_updated(candidate);
+  }
   if (response->code == 0) {
     candidate->write_ms = kin__env_now_ms(candidate->member.env);
     candidate->due_ms = kin__deadline_ms(candidate->write_ms, RENEW_MS);
@@ -224,7 +261,7 @@ static void on_response(const kin_response *response, void *data) {
     return;
   }
   set_retry(candidate, response->retry_after_s);
-  if (is_conflict(candidate, response)) {
+  if (!is_told(candidate, response)) {
     return;
   }
   kin_error_event event = {.code = response->code,
@@ -278,8 +315,13 @@ static int start_write(kin_lease_candidate *candidate) {
   spec.timeout_ms = REQUEST_TIMEOUT_MS;
   spec.max_response_bytes = MAX_CANDIDATE_BYTES;
   spec.no_retries = true; /* a ping does not wait for a repetition */
-  return kin__request_start(&candidate->request, candidate->member.host, &spec,
-                            on_response, candidate);
+  err = kin__request_start(&candidate->request, candidate->member.host, &spec,
+                           on_response, candidate);
+  if (err == 0 && object != NULL) {
+    drop_updated(candidate);
+    candidate->updated = kin__object_ref(object);
+  }
+  return err;
 }
 
 static void on_step(kin__deferred *deferred) {
@@ -411,6 +453,7 @@ static void on_free(kin__member *member) {
   kin_lease_candidate *candidate =
       KIN__CONTAINER_OF(member, kin_lease_candidate, member);
   kin__buf_finish(&candidate->body);
+  drop_updated(candidate);
   kin__free(member->env->allocator, candidate->texts);
   kin__free(member->env->allocator, candidate);
 }

@@ -343,6 +343,27 @@ static void test_conflict_without_news(void **state) {
   lw_expect(w, "");
 }
 
+/* LE-12: a conflict that goes on is told from the fifth try on. */
+static void test_long_conflict(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  w->before_write = put_first;
+  w->holds_events = true;
+  lw_pass(w, RENEW_MS + 1600);
+  lw_expect_asked(w, "PUT=409 PUT=409 PUT=409 PUT=409 PUT=409 ");
+  lw_expect(w, "error(409) ");
+  assert_int_equal(w->last.code, KIN_ECONFLICT);
+  assert_int_equal(w->last.attempt, 5);
+  assert_int_equal(w->last.retry_in_ms, 1600);
+  lw_pass(w, 1600);
+  lw_expect_asked(w, "PUT=409 ");
+  lw_expect(w, "error(409) ");
+  w->holds_events = false;
+  lw_pass(w, 3200);
+  lw_expect_asked(w, "PUT=200 ");
+  lw_expect(w, "");
+}
+
 /* LE-12: another one creates the object first. */
 static void test_candidate_exists(void **state) {
   candidate_world *w = *state;
@@ -831,6 +852,7 @@ int main(void) {
       WORLD_TEST(test_other_candidates),
       WORLD_TEST(test_candidate_conflict),
       WORLD_TEST(test_conflict_without_news),
+      WORLD_TEST(test_long_conflict),
       WORLD_TEST(test_candidate_exists),
       WORLD_TEST(test_candidate_refused),
       WORLD_TEST(test_candidate_without_on_error),

@@ -136,6 +136,52 @@ static void test_deleted_before_the_answer(void **state) {
   lw_expect_asked(w, "POST=201 ");
 }
 
+/* LE-12: a watch that does not tell of deletions. The update that finds no
+ * object leads to a creation, also when the new object is deleted. */
+static void test_deletions_without_news(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  w->holds_events = true;
+  lw_delete(w);
+  lw_pass(w, RENEW_MS + 200);
+  lw_expect_asked(w, "PUT=404 POST=201 ");
+  for (int i = 0; i < 2; i++) {
+    lw_delete(w);
+    lw_pass(w, RENEW_MS + 200);
+    lw_expect_asked(w, "POST=201 ");
+  }
+  lw_expect(w, "");
+  w->holds_events = false;
+  lw_pass(w, 1000);
+  w->asked[0] = '\0';
+  lw_pass(w, RENEW_MS);
+  lw_expect_asked(w, "PUT=200 ");
+  lw_expect(w, "");
+}
+
+/* LE-12: the object that was made again is there, and the watch does not say so.
+ * Neither a creation nor an update can succeed, which is told. */
+static void test_creation_without_news(void **state) {
+  candidate_world *w = *state;
+  begin(w);
+  w->holds_events = true;
+  lw_delete(w);
+  lw_pass(w, RENEW_MS + 200);
+  lw_expect_asked(w, "PUT=404 POST=201 ");
+  lw_pass(w, RENEW_MS + 1600);
+  lw_expect_asked(w, "POST=409 PUT=409 PUT=409 PUT=409 PUT=409 ");
+  lw_expect(w, "error(409) ");
+  assert_true(kin_lease_candidate_age_ms(w->candidate) > RENEW_MS);
+  lw_delete(w);
+  lw_pass(w, 10000);
+  lw_expect_asked(w, "PUT=404 POST=201 ");
+  w->told[0] = '\0';
+  w->holds_events = false;
+  lw_pass(w, RENEW_MS + 1000);
+  assert_non_null(strstr(w->asked, "PUT=200 "));
+  lw_expect(w, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       WORLD_TEST(test_candidate_deleted),
@@ -143,6 +189,8 @@ int main(void) {
       WORLD_TEST(test_lost_creation_deleted),
       WORLD_TEST(test_deleted_first),
       WORLD_TEST(test_deleted_before_the_answer),
+      WORLD_TEST(test_deletions_without_news),
+      WORLD_TEST(test_creation_without_news),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
