@@ -40,29 +40,24 @@ bool kin__tls_is_server_name(const char *name) {
   return is_address(name) || is_name(name);
 }
 
-static bool is_empty(const char *text) {
-  return text != NULL && text[0] == '\0';
-}
-
-static bool is_large(const char *text) {
-  return text != NULL && strlen(text) > KIN__TLS_MAX_PEM_BYTES;
-}
-
 const char *kin__tls_options_check(const kin__tls_options *options) {
   bool has_authority =
       options->authority_file != NULL || options->authority_data != NULL;
   bool has_certificate =
       options->certificate_file != NULL || options->certificate_data != NULL;
   bool has_key = options->key_file != NULL || options->key_data != NULL;
-  if (is_empty(options->authority_file) || is_empty(options->authority_data) ||
-      is_empty(options->certificate_file) ||
-      is_empty(options->certificate_data) || is_empty(options->key_file) ||
-      is_empty(options->key_data) || is_empty(options->server_name)) {
-    return "an empty string where a file, PEM data or a name should be";
-  }
-  if (is_large(options->authority_data) ||
-      is_large(options->certificate_data) || is_large(options->key_data)) {
-    return "PEM data over 2 MiB";
+  const char *const texts[] = {
+      options->authority_data, options->certificate_data, options->key_data,
+      options->authority_file, options->certificate_file, options->key_file,
+      options->server_name};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    size_t length = texts[i] != NULL ? strlen(texts[i]) : 1;
+    if (length == 0) {
+      return "an empty string where a file, PEM data or a name should be";
+    }
+    if (length > KIN__TLS_MAX_PEM_BYTES && i < KIN__TLS_PARTS) {
+      return "PEM data over 2 MiB";
+    }
   }
   if (has_authority && options->is_insecure) {
     return "a certificate authority and insecure_skip_tls_verify exclude each "
