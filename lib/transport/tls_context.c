@@ -18,6 +18,9 @@
 
 #define MAX_NAME_LENGTH 253u
 
+/* The age of the last full handshake. */
+#define MAX_SESSION_MS (24u * 3600u * 1000u)
+
 /* --- Options -------------------------------------------------------------- */
 
 static bool is_address(const char *name) {
@@ -185,7 +188,26 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
   }
   drop_session(context);
   context->session = session;
+  if (!SSL_session_reused(ssl)) {
+    context->verified_ms = kin__net_now_ms(context->net);
+  }
   return 1;
+}
+
+/* OpenSSL verifies nothing when a session is resumed, and the server gives a new
+ * session each time. So the certificate's end is checked here, as in Go. The
+ * age bounds what only a full handshake would find out, such as the end of an
+ * authority's certificate. */
+SSL_SESSION *kin__tls_context_session(const kin__tls_context *context) {
+  SSL_SESSION *session = context->session;
+  if (session == NULL ||
+      kin__net_now_ms(context->net) - context->verified_ms >= MAX_SESSION_MS) {
+    return NULL;
+  }
+  const X509 *server = SSL_SESSION_get0_peer(session);
+  bool is_over = !context->settings.is_insecure && server != NULL &&
+                 X509_cmp_current_time(X509_get0_notAfter(server)) <= 0;
+  return is_over ? NULL : session;
 }
 
 /* --- Building ------------------------------------------------------------- */

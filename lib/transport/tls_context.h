@@ -73,6 +73,7 @@ typedef struct kin__tls_context {
   unsigned edition;     /* of the files: counts their changes. Connections of an
                      * older one are not kept */
   SSL_SESSION *session; /* the last session that ctx got, or NULL */
+  uint64_t verified_ms; /* the last full handshake that gave a session */
   uint64_t checked_ms;  /* when the files were last looked at */
   bool is_suspect;      /* the next build is forced */
   bool is_refused; /* a connection has failed, and no look that began later at
@@ -117,6 +118,9 @@ bool kin__tls_context_is_usable(const kin__tls_context *context);
  * context that presents them. Errors: KIN_ENOMEM; nothing has changed then. */
 int kin__tls_context_set_pair(kin__tls_context *context,
                               const char *certificate, const char *key);
+
+/* The session to resume, borrowed, or NULL. */
+SSL_SESSION *kin__tls_context_session(const kin__tls_context *context);
 
 /* A connection has failed because of TLS, or the server refused the client's
  * certificate. */

@@ -407,8 +407,9 @@ static bool set_up(tls_stream *stream) {
        SSL_set_tlsext_host_name(ssl, context->settings.name) != 1)) {
     return false;
   }
-  if (context->session != NULL) {
-    (void)SSL_set_session(ssl, context->session); /* else a full handshake */
+  SSL_SESSION *session = kin__tls_context_session(context);
+  if (session != NULL) {
+    (void)SSL_set_session(ssl, session); /* else a full handshake */
   }
   return true;
 }

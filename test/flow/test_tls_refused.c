@@ -321,6 +321,96 @@ static void test_tls_refused_silence(void **state) {
   tls_world_close(&t);
 }
 
+/* --- Resumed sessions ----------------------------------------------------- */
+
+static time_t ahead_s; /* how far the clock of OpenSSL and the library is */
+
+/* Stands before the function of libc, also for calls from shared libraries. */
+__attribute__((visibility("default"))) time_t time(time_t *out) {
+  struct timespec now;
+  assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+  now.tv_sec += ahead_s;
+  if (out != NULL) {
+    *out = now.tv_sec;
+  }
+  return now.tv_sec;
+}
+
+/* Not on systems where each library has functions of its own. */
+static bool rules_time(void) {
+  ahead_s = 1000;
+  ASN1_TIME *later = X509_gmtime_adj(NULL, 0);
+  ahead_s = 0;
+  assert_non_null(later);
+  bool is_later = X509_cmp_current_time(later) > 0;
+  ASN1_TIME_free(later);
+  return is_later;
+}
+
+static const tls_reply closing = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};
+
+/* A session ends with the server's certificate; twice. Not where the user wants
+ * no checks. */
+static void test_tls_refused_time_of_session(void **state) {
+  (void)state;
+  if (!rules_time()) {
+    skip();
+  }
+  for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+    for (int is_insecure = 0; is_insecure < 2; is_insecure++) {
+      tls_cert certificate =
+          tls_cert_make(&(tls_cert_options){.name = "x",
+                                            .alternatives = "IP:127.0.0.1",
+                                            .issuer = &tls_pki_get()->authority,
+                                            .from_s = -3600,
+                                            .until_s = 1000});
+      tls_world t;
+      tls_world_init(&t, &closing, 1, 0);
+      t.serve.certificate = &certificate;
+      t.serve.max_version = version;
+      if (is_insecure) {
+        t.tls = (kin__tls_options){.is_insecure = true};
+      }
+      assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+      assert_string_equal(tls_world_try(&t), "");
+      for (size_t i = 1; i <= 6; i++) {
+        const char *message;
+        ahead_s += 240;
+        message = tls_world_try(&t);
+        if (is_insecure || i <= 4) {
+          assert_string_equal(message, "");
+          assert_int_equal(t.server.resumed, i);
+        } else {
+          tls_assert_words(message, "tls: certificate expired ");
+          assert_int_equal(t.server.resumed, 4);
+        }
+      }
+      ahead_s = 0;
+      tls_world_close(&t);
+      tls_cert_finish(&certificate);
+    }
+  }
+}
+
+/* A day after the last full handshake comes the next one; twice. */
+static void test_tls_refused_old_session(void **state) {
+  (void)state;
+  tls_world t;
+  tls_world_setup(&t, &closing, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  for (size_t day = 1; day <= 2; day++) {
+    for (int hour = 1; hour < 24; hour++) {
+      world_advance(&t.w, 3600000);
+      assert_string_equal(tls_world_try(&t), "");
+    }
+    assert_int_equal(t.server.resumed, day * 23);
+    world_advance(&t.w, 3600000);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.resumed, day * 23);
+  }
+  tls_world_close(&t);
+}
+
 /* --- http:// to a server that speaks TLS ---------------------------------- */
 
 static void check_plain(const loop_reply *reply, const char *words) {
@@ -390,6 +480,8 @@ int main(void) {
       cmocka_unit_test(test_tls_refused_no_tls),
       cmocka_unit_test(test_tls_refused_hang_up),
       cmocka_unit_test(test_tls_refused_silence),
+      cmocka_unit_test(test_tls_refused_time_of_session),
+      cmocka_unit_test(test_tls_refused_old_session),
       cmocka_unit_test(test_tls_refused_plain),
       cmocka_unit_test(test_tls_refused_other_400),
   };
