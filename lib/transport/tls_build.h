@@ -32,9 +32,10 @@ typedef enum kin__tls_part {
 typedef struct kin__tls_settings {
   char *file[KIN__TLS_PARTS]; /* or NULL */
   char *data[KIN__TLS_PARTS]; /* PEM, or NULL; wins over the file (TR-01) */
-  char *name;      /* the host name or address that the server's certificate
-                    * must name */
-  bool is_address; /* name is an address */
+  char *name; /* the host name or address that the server's certificate must
+               * name */
+  unsigned char address[16]; /* ends with the bytes of the address */
+  uint8_t address_length;    /* 4 or 16; 0: name is none */
   bool is_insecure;
   /* SSL_CERT_FILE and SSL_CERT_DIR, or NULL; used if there is no authority. */
   char *system_file;

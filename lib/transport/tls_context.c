@@ -23,11 +23,17 @@
 
 /* --- Options -------------------------------------------------------------- */
 
-static bool is_address(const char *name) {
-  unsigned char bytes[16];
-  return uv_inet_pton(AF_INET, name, bytes) == 0 ||
-         (strchr(name, '%') == NULL &&
-          uv_inet_pton(AF_INET6, name, bytes) == 0);
+/* The last bytes are those of the address. Returns their number, or 0 if the
+ * name is none. As in Go, an IPv4 address in the form of IPv6 is IPv4. */
+static uint8_t parse_address(const char *name, unsigned char bytes[16]) {
+  static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+  if (uv_inet_pton(AF_INET, name, bytes + sizeof mapped) == 0) {
+    return 4;
+  }
+  if (strchr(name, '%') != NULL || uv_inet_pton(AF_INET6, name, bytes) != 0) {
+    return 0;
+  }
+  return memcmp(bytes, mapped, sizeof mapped) == 0 ? 4 : 16;
 }
 
 static bool is_name(const char *name) {
@@ -40,7 +46,8 @@ static bool is_name(const char *name) {
 }
 
 bool kin__tls_is_server_name(const char *name) {
-  return is_address(name) || is_name(name);
+  unsigned char unused[16];
+  return parse_address(name, unused) > 0 || is_name(name);
 }
 
 const char *kin__tls_options_check(const kin__tls_options *options) {
@@ -91,7 +98,7 @@ static bool copy_name(kin__net *net, kin__tls_settings *settings,
   if (length > 1 && name[length - 1] == '.') {
     length--;
   }
-  settings->is_address = is_address(name);
+  settings->address_length = parse_address(name, settings->address);
   settings->name = kin__strndup(net->allocator, name, length);
   return settings->name != NULL;
 }

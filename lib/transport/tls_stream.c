@@ -403,7 +403,7 @@ static bool set_up(tls_stream *stream) {
     SSL_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
   }
   if (SSL_set_app_data(ssl, stream) != 1 ||
-      (!context->settings.is_address &&
+      (context->settings.address_length == 0 &&
        SSL_set_tlsext_host_name(ssl, context->settings.name) != 1)) {
     return false;
   }

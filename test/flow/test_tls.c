@@ -90,6 +90,13 @@ static void test_tls_names(void **state) {
   assert_string_equal(t.server.last_name, "");
   tls_world_close(&t);
   tls_cert_finish((tls_cert *)&other);
+
+  /* IPv4 in the form of IPv6. */
+  tls_world_init(&t, &hello, 1, 0);
+  t.tls.server_name = "::FFFF:127.0.0.1";
+  assert_int_equal(tls_world_open(&t, "localhost"), 0);
+  fetch_hello(&t.w);
+  tls_world_close(&t);
 }
 
 static void test_tls_insecure(void **state) {

@@ -98,6 +98,11 @@ static void test_tls_refused_name(void **state) {
       &(tls_cert_options){
           .name = "x", .alternatives = "IP:127.0.0.2", .issuer = authority},
       "127.0.0.1", "tls: certificate is for 127.0.0.2, not 127.0.0.1");
+  tls_world t;
+  tls_world_init(&t, &hello, 1, 0);
+  t.tls.server_name = "::ffff:127.0.0.2";
+  check(&t, "127.0.0.1",
+        "tls: certificate is for localhost, 127.0.0.1, not ::ffff:127.0.0.2");
   /* The common name does not count. */
   check_certificate(
       &(tls_cert_options){.name = "localhost", .issuer = authority},
@@ -109,7 +114,6 @@ static void test_tls_refused_name(void **state) {
                     "127.0.0.1", "tls: certificate is for 127.0.0.1, not");
   tls_cert cert = tls_cert_make(&(tls_cert_options){
       .name = "x", .alternatives = "DNS:ap*.example.org", .issuer = authority});
-  tls_world t;
   tls_world_init(&t, &hello, 1, 0);
   t.serve.certificate = &cert;
   t.tls.server_name = "api.example.org";
