@@ -19,12 +19,15 @@ static const char https_hint[] =
     "Client sent an HTTP request to an HTTPS server";
 #define NO_HINT 255u
 
+/* Behind a proxy the peer is the proxy. */
 static void fail_not_https(kin__exchange *exchange) {
+  const kin__transport *transport = exchange->transport;
   kin__exchange_fail(
       exchange, KIN_ETLSSETUP, KIN_CLASS_TLS,
       "%s speaks TLS, not plain HTTP: the server's URL must begin with "
       "https://",
-      exchange->conn->peer);
+      kin__transport_proxy(transport) != NULL ? transport->url.host_header
+                                              : exchange->conn->peer);
 }
 
 /* The response is complete. Its connection is given away first, so that

@@ -172,6 +172,29 @@ static void test_proxy_wants_a_login(void **state) {
   }
 }
 
+/* A proxy hands on what the server says about missing TLS. The text names the
+ * server. */
+static void test_proxy_server_wants_tls(void **state) {
+  (void)state;
+  static const char *const schemes[] = {"http", "socks5"};
+  for (size_t i = 0; i < 2; i++) {
+    kin__exchange_error error;
+    proxy_world_init(&p, false, schemes[i],
+                     "HTTP/1.1 400 Bad Request\r\nContent-Length: 48\r\n\r\n"
+                     "Client sent an HTTP request to an HTTPS server.\n",
+                     0);
+    assert_int_equal(proxy_world_open(&p, "localhost"), 0);
+    (void)proxy_world_try(&p, &error);
+    char words[100];
+    snprintf(words, sizeof words,
+             "localhost:%d speaks TLS, not plain HTTP: the server's URL",
+             p.serve.target_port);
+    assert_memory_equal(error.message, words, strlen(words));
+    assert_int_equal(error.code, KIN_ETLSSETUP);
+    proxy_world_close(&p);
+  }
+}
+
 /* --- Time and size -------------------------------------------------------- */
 
 /* A proxy that says nothing, or nothing that ends. */
@@ -368,6 +391,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_proxy_failures),
       cmocka_unit_test(test_proxy_wants_a_login),
+      cmocka_unit_test(test_proxy_server_wants_tls),
       cmocka_unit_test(test_proxy_times_out),
       cmocka_unit_test(test_proxy_server_times_out),
       cmocka_unit_test(test_proxy_head_is_bounded),
