@@ -74,13 +74,14 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
 /* Silence is a failure to connect, or that the time of a request or of a look-up
  * is shorter than answer_ms and over. Other errors come from this host, as a
  * lack of descriptors, of local ports or of buffers does, or show that a server
- * answered. */
+ * answered. UV_EAGAIN says that the backlog of a unix socket is full: the server
+ * is busy. For TCP connect waits then. */
 static bool is_silence(const kin__exchange_error *error) {
   int code = error->code;
   switch (error->error_class) {
   case KIN_CLASS_CONNECT:
     return code != UV_EMFILE && code != UV_ENFILE && code != UV_ENOBUFS &&
-           code != UV_ENOMEM && code != UV_EADDRNOTAVAIL;
+           code != UV_ENOMEM && code != UV_EADDRNOTAVAIL && code != UV_EAGAIN;
   case KIN_CLASS_DNS:
   case KIN_CLASS_PROTOCOL:
     return code == KIN_ETIMEDOUT;

@@ -224,10 +224,10 @@ static void test_tls_syscalls_probe(void **state) {
   static const struct {
     call which;
     int error;
-  } rows[] = {{CALL_SOCKET, EMFILE},        {CALL_SOCKET, ENFILE},
-              {CALL_SOCKET, ENOBUFS},       {CALL_SOCKET, ENOMEM},
-              {CALL_CONNECT, ENOMEM},       {CALL_CONNECT, ENOBUFS},
-              {CALL_CONNECT, EADDRNOTAVAIL}};
+  } rows[] = {{CALL_SOCKET, EMFILE},         {CALL_SOCKET, ENFILE},
+              {CALL_SOCKET, ENOBUFS},        {CALL_SOCKET, ENOMEM},
+              {CALL_CONNECT, ENOMEM},        {CALL_CONNECT, ENOBUFS},
+              {CALL_CONNECT, EADDRNOTAVAIL}, {CALL_CONNECT, EAGAIN}};
   static const tls_reply watched = {
       .bytes =
           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"};
