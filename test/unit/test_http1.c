@@ -248,6 +248,7 @@ typedef struct response_case {
 static const response_case framings[] = {
     {OK "Content-Length: 5\r\n\r\nhello", 0, 200, "hello", true},
     {OK "Content-Length: 0\r\n\r\n", 0, 200, "", true},
+    {OK "Content-Length:\t2 \r\n\r\nhi", 0, 200, "hi", true},
     {OK "Content-Length: 5\r\nConnection: close\r\n\r\nhello", 0, 200, "hello",
      false},
     {OK "\r\nuntil the end", 0, 200, "until the end", false},
@@ -361,6 +362,14 @@ static const response_case framings[] = {
     {OK " Folded: x\r\n\r\n", KIN_EHTTP, 0, "", false},
 #if LLHTTP_VERSION_MAJOR > 8 /* 8 joins the lines */
     {OK "A: b\r\n folded\r\n\r\n", KIN_EHTTP, 0, "", false},
+    {OK "A: b\r\n\tfolded\r\n\r\n", KIN_EHTTP, 0, "", false},
+#endif
+#if LLHTTP_VERSION_MAJOR > 8 /* 8 is less strict */
+    {"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", KIN_EHTTP, 0, "", false},
+    {OK "A: b\nContent-Length: 2\r\n\r\nhi", KIN_EHTTP, 0, "", false},
+    {CHUNKED "5 \r\nhello\r\n0\r\n\r\n", KIN_EHTTP, 200, "", false},
+    {CHUNKED "5 ;a\r\nhello\r\n0\r\n\r\n", KIN_EHTTP, 200, "", false},
+    {OK "Content-Length: 2\t\r\n\r\nhi", KIN_EHTTP, 0, "", false},
 #endif
     {OK "A\x01: b\r\n\r\n", KIN_EHTTP, 0, "", false},
     {OK "A: b\x01\r\n\r\n", KIN_EHTTP, 0, "", false},
