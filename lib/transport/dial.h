@@ -20,7 +20,8 @@ typedef struct kin__dial_result {
   char peer[KIN__ADDRESS_TEXT_SIZE]; /* connected: its address */
   int code;                          /* failed: negative */
   kin_error_class error_class;       /* failed: dns, connect or memory */
-  char message[256];                 /* failed: every address and why */
+  char message[256];                 /* failed: the addresses and why, as many
+                                      * as fit */
 } kin__dial_result;
 
 /* Called once, from a step of the scheduler or a timer. The dial no longer
