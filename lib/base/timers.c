@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 
+/* A timer that is later than this begins again for as long. */
+#define DELAY_MS 100u
+
 void kin__timers_init(kin__timers *timers) {
   *timers = (kin__timers){0};
 }
@@ -101,9 +104,20 @@ void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms) {
   }
   timer->due_ms = due_ms;
   timer->is_active = true;
+  timer->is_delayed = false;
   timer->rank = 1;
   timers->root = meld(timers->root, timer);
   notify(timers);
+}
+
+bool kin__timer_delay(kin__timers *timers, kin__timer *timer) {
+  bool is_delayed =
+      !timer->is_delayed && timers->now_ms > timer->due_ms + DELAY_MS;
+  if (is_delayed) {
+    kin__timer_start(timers, timer, timers->now_ms + DELAY_MS);
+    timer->is_delayed = true;
+  }
+  return is_delayed;
 }
 
 void kin__timer_stop(kin__timers *timers, kin__timer *timer) {
@@ -118,6 +132,7 @@ uint64_t kin__timers_next_ms(const kin__timers *timers) {
 }
 
 bool kin__timers_run(kin__timers *timers, uint64_t now_ms, unsigned limit) {
+  timers->now_ms = now_ms;
   while (timers->root != NULL && timers->root->due_ms <= now_ms) {
     if (limit-- == 0) {
       return true;

@@ -17,10 +17,12 @@ typedef struct kin__timer {
   void (*cb)(struct kin__timer *timer);
   unsigned rank; /* 0 iff the timer is not active, see timers.c */
   bool is_active;
+  bool is_delayed; /* see kin__timer_delay; since the last start */
 } kin__timer;
 
 typedef struct kin__timers {
   kin__timer *root;
+  uint64_t now_ms; /* of the last kin__timers_run */
   /* Called when the earliest due time may have changed; may be NULL. */
   void (*changed)(struct kin__timers *timers);
 } kin__timers;
@@ -41,6 +43,10 @@ static inline uint64_t kin__deadline_ms(uint64_t now_ms, uint64_t timeout_ms) {
 
 /* (Re)starts the timer: due at an absolute time. O(log n). */
 void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms);
+/* For a callback that would give something up. If the loop was blocked, the
+ * timer is called late, and the awaited bytes may be in the socket. Such a
+ * timer begins again for a short time, once. Returns whether it does. */
+bool kin__timer_delay(kin__timers *timers, kin__timer *timer);
 /* Does nothing if the timer is not active. */
 void kin__timer_stop(kin__timers *timers, kin__timer *timer);
 

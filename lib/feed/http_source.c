@@ -122,8 +122,11 @@ static void break_error_response(kin__http_source *source) {
 }
 
 static void on_error_timer(kin__timer *timer) {
-  break_error_response(
-      KIN__CONTAINER_OF(timer, kin__http_pending, error_timer)->source);
+  kin__http_source *source =
+      KIN__CONTAINER_OF(timer, kin__http_pending, error_timer)->source;
+  if (!kin__timer_delay(source->env->timers, timer)) {
+    break_error_response(source);
+  }
 }
 
 static void on_head(void *ctx, const kin__response_head *head) {

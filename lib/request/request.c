@@ -29,9 +29,6 @@
 #define BROKEN_WAIT_MS 1000u
 /* A server that never ends an error's body must not hide the error. */
 #define MAX_ERROR_BODY_MS 10000u
-/* A loop that was blocked for longer than this at the end of the timeout reads
- * for as long before the request ends: the answer may be in the socket. */
-#define GRACE_MS 100u
 #define MAX_WAIT_MS 86400000u
 #define WHAT_SIZE 224u
 
@@ -49,7 +46,6 @@ struct kin_request {
   uint32_t max_retries;
   uint32_t retries;
   uint64_t deadline_ms; /* UINT64_MAX: none */
-  bool has_grace;       /* GRACE_MS have begun */
 
   request_state state;
   kin__limiter_visitor turn; /* waits only in TURN */
@@ -317,13 +313,11 @@ static bool is_error_status(const kin_request *request) {
 /* A refusal whose body has not ended is told by its head and what has come. */
 static void on_deadline(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, deadline);
-  uint64_t now_ms = kin__env_now_ms(env_of(request));
   bool is_open = request->state == OPEN;
-  if (is_open && !request->has_grace &&
-      now_ms > request->deadline_ms + GRACE_MS) {
-    request->has_grace = true;
-    kin__timer_start(env_of(request)->timers, timer, now_ms + GRACE_MS);
-  } else if (is_open && is_error_status(request)) {
+  if (is_open && kin__timer_delay(env_of(request)->timers, timer)) {
+    return;
+  }
+  if (is_open && is_error_status(request)) {
     take_answer(request);
   } else {
     finish_with(request, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL,
@@ -477,7 +471,9 @@ static bool enter_limiter(kin_request *request) {
 static void on_timer(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, timer);
   if (request->state == OPEN) {
-    take_answer(request);
+    if (!kin__timer_delay(env_of(request)->timers, timer)) {
+      take_answer(request);
+    }
   } else if (enter_limiter(request)) {
     send_now(request);
   }

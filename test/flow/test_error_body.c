@@ -50,6 +50,32 @@ static void test_trickled(void **state) {
   recover(&w);
 }
 
+/* The rest of the body is in the socket of a loop that was blocked for longer:
+ * it is read first. */
+static void test_late_loop(void **state) {
+  (void)state;
+  static const char text[] = "the whole reason";
+  iw_world w;
+  iw_open_objects(&w, 0);
+  for (unsigned round = 1; round <= 2; round++) {
+    assert_true(script_head(&w.script, "pods", 500));
+    w.script.now_ns += UINT64_C(15000000000);
+    script_advance(&w.script, 0);
+    assert_int_equal(iw_status(&w, "").failures, round - 1);
+    if (round == 1) {
+      assert_true(script_body(&w.script, "pods", text, sizeof text - 1));
+      script_end(&w.script, "pods");
+      assert_non_null(strstr(w.last_message, text));
+    } else {
+      script_advance(&w.script, 99);
+      assert_int_equal(iw_status(&w, "").failures, round - 1);
+      script_advance(&w.script, 1);
+    }
+    expect_told(&w, round, 500);
+  }
+  recover(&w);
+}
+
 /* Fast, for ever: told when 64 KiB have come. */
 static void test_flood(void **state) {
   (void)state;
@@ -154,9 +180,10 @@ static void test_closed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_trickled),       cmocka_unit_test(test_flood),
-      cmocka_unit_test(test_without_memory), cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_cut_watch),      cmocka_unit_test(test_closed),
+      cmocka_unit_test(test_trickled), cmocka_unit_test(test_late_loop),
+      cmocka_unit_test(test_flood),    cmocka_unit_test(test_without_memory),
+      cmocka_unit_test(test_cut),      cmocka_unit_test(test_cut_watch),
+      cmocka_unit_test(test_closed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,6 +354,33 @@ static void test_slow_error_body(void **state) {
   qw_finish(&w);
 }
 
+/* The rest of the body is in the socket of a loop that was blocked: it is read
+ * first, for a tenth of a second more. */
+static void test_error_body_of_a_late_loop(void **state) {
+  (void)state;
+  static const char body[] = QW_STATUS(409, "AlreadyExists", "");
+  for (int i = 0; i < 3; i++) {
+    request_world w;
+    qw_begin(&w, KIN_VERB_GET);
+    script_request *sent = qw_open_try(&w);
+    assert_true(script_request_head(sent, 409));
+    w.vh.script.now_ns += (i == 0 ? 10100 : 10101) * UINT64_C(1000000);
+    qw_pass(&w, 0);
+    assert_int_equal(w.results, i == 0);
+    if (i == 1) {
+      assert_true(script_request_body(sent, body, sizeof body - 1));
+      script_request_end(sent);
+    } else if (i == 2) {
+      qw_pass(&w, 99);
+      assert_int_equal(w.results, 0);
+      qw_pass(&w, 1);
+    }
+    qw_expect(&w, i == 1 ? KIN_EEXIST : KIN_ECONFLICT, 409,
+              i == 1 ? KIN_REASON_ALREADY_EXISTS : KIN_REASON_CONFLICT);
+    qw_finish(&w);
+  }
+}
+
 /* A refusal whose body does not end in time is one all the same. With a
  * Retry-After, too: no time is left for another try. */
 static void test_timeout_in_error_body(void **state) {
@@ -666,6 +693,7 @@ int main(void) {
       cmocka_unit_test(test_endless_error_body),
       cmocka_unit_test(test_error_body_without_memory),
       cmocka_unit_test(test_slow_error_body),
+      cmocka_unit_test(test_error_body_of_a_late_loop),
       cmocka_unit_test(test_timeout_in_error_body),
       cmocka_unit_test(test_cut_error_body),
       cmocka_unit_test(test_unknown_encoding),

@@ -179,7 +179,7 @@ void script_advance(script_env *script, uint64_t ms) {
     if (next_ms * 1000000 > script->now_ns) {
       script->now_ns = next_ms * 1000000;
     }
-    kin__timers_run(&script->timers, next_ms, 1);
+    kin__timers_run(&script->timers, script->now_ns / 1000000, 1);
     script_run(script);
   }
   script->now_ns = end_ms * 1000000;

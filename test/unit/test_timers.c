@@ -231,6 +231,34 @@ static void test_timers_no_pop_is_long(void **state) {
   }
 }
 
+static bool was_delayed;
+
+static void delay(kin__timer *timer) {
+  was_delayed = kin__timer_delay(&t.timers, timer);
+}
+
+static void expect_delay(uint64_t now_ms, bool is_delayed) {
+  was_delayed = !is_delayed;
+  assert_false(kin__timers_run(&t.timers, now_ms, 10));
+  assert_int_equal(was_delayed, is_delayed);
+  assert_true(kin__timers_next_ms(&t.timers) ==
+              (is_delayed ? now_ms + 100 : UINT64_MAX));
+}
+
+/* Only if it is more than 100 ms late, and once for each start. */
+static void test_timers_delay(void **state) {
+  (void)state;
+  kin__timer timer;
+  kin__timer_init(&timer, delay);
+  for (uint64_t ms = 1000; ms <= 3000; ms += 1000) {
+    kin__timer_start(&t.timers, &timer, ms);
+    expect_delay(ms + 100, false);
+    kin__timer_start(&t.timers, &timer, ms);
+    expect_delay(ms + 101, true);
+    expect_delay(ms + 900, false);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_timers_none, setup),
@@ -241,6 +269,7 @@ int main(void) {
       cmocka_unit_test_setup(test_timers_callback_frees_timers, setup),
       cmocka_unit_test_setup(test_timers_random_operations, setup),
       cmocka_unit_test_setup(test_timers_no_pop_is_long, setup),
+      cmocka_unit_test_setup(test_timers_delay, setup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
