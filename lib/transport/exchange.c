@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "transport/exchange_core.h"
 #include "transport/request.h"
+#include "transport/socket.h"
 #include "transport/tls_stream.h"
 #include "transport/warning.h"
 
@@ -365,13 +366,24 @@ static void time_out(kin__exchange *exchange) {
   }
 }
 
+/* Whether the socket has room for the rest of the request. */
+static bool can_send(const kin__exchange *exchange) {
+  const kin__conn *conn = exchange->conn;
+  return conn != NULL && exchange->state != KIN__EXCHANGE_OPENING &&
+         !exchange->is_upload_refused &&
+         !(kin__exchange_has_uploaded(exchange) &&
+           kin__conn_is_flushed(conn)) &&
+         kin__socket_is_writable(conn->fd);
+}
+
 /* If the loop was blocked for long, the timer is due although the answer is in
- * the socket. Only one delay is allowed for a handshake, one for a head and one
- * for the next bytes of a body, so what trickles in must end. */
+ * the socket, or the server has read on. Only one delay is allowed for a
+ * handshake, one for a head, one for the next bytes of a body and one for the
+ * next slice of an upload, so what trickles must end. */
 static bool take_delay(kin__exchange *exchange) {
   bool is_late = exchange->is_late;
   exchange->is_late = true;
-  return !is_late && kin__exchange_has_input(exchange);
+  return !is_late && (kin__exchange_has_input(exchange) || can_send(exchange));
 }
 
 static void on_timer(kin__timer *timer) {

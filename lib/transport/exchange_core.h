@@ -93,8 +93,8 @@ struct kin__exchange {
                      * the rest */
   bool is_reused;    /* conn has carried a response before */
   bool must_dial;    /* a connection of the pool has failed this exchange */
-  bool is_late;      /* the timer was due, but there was input; since the last
-                      * progress */
+  bool is_late;      /* the timer was due, but the socket was ready; since the
+                      * last progress */
   bool has_response; /* a byte of the response has come */
   bool
       certificate_refused; /* the server answered 401 to its client certificate:

@@ -38,7 +38,7 @@ static bool send_slice(kin__exchange *exchange) {
                               exchange->transport->response_timeout_ms);
   }
   /* After an early head a server that takes the body is not silent. */
-  exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  kin__exchange_note_progress(exchange);
   return upload->sent < upload->length && kin__conn_is_flushed(conn);
 }
 

@@ -18,6 +18,7 @@
 #include "support/tls_world.h"
 #include "support/transport_world.h"
 #include "transport/exchange_core.h"
+#include "transport/socket.h"
 
 /* More than sockets hold, if the server's are small. */
 #define BODY_BYTES (8u << 20)
@@ -321,6 +322,59 @@ static void test_upload_to_a_silent_server(void **state) {
   world_close(&w);
 }
 
+/* The server reads while the loop is blocked for longer than a response may be
+ * silent, before its head or after an early one: the upload goes on. It ends if
+ * the server then reads nothing for that time. */
+static void expect_late_upload(bool has_head, bool reads_on) {
+  static const loop_reply silence = {.slice = 0};
+  world w;
+  set_up(&w, &silence, 1);
+  w.server.read_at_once = 1; /* as good as nothing */
+  fetch f = {.world = &w};
+  start(&f, &w, "POST", BODY_BYTES);
+  WORLD_UNTIL(&w, w.server.accepted == 1);
+  turn(&w, 300);
+  if (has_head) {
+    loop_server_push(&w.server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    WORLD_UNTIL(&w, f.heads > 0);
+  }
+  kin__conn *conn = f.exchange->conn;
+  assert_false(kin__socket_is_writable(conn->fd));
+  for (int i = 0; i < 2; i++) {
+    w.server.read_at_once = SERVER_BYTES;
+    while (!kin__socket_is_writable(conn->fd)) {
+      uv_run(&w.loop, UV_RUN_NOWAIT); /* our tasks do not run */
+    }
+    w.server.read_at_once = 1;
+    world_advance(&w, WORLD_RESPONSE_MS + 1000);
+    assert_int_equal(f.ends, 0);
+    turn(&w, 300);
+    assert_false(kin__socket_is_writable(conn->fd));
+  }
+  if (reads_on) {
+    w.server.read_at_once = 0;
+    const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
+    WORLD_UNTIL(&w, stats->sent_bytes > BODY_BYTES);
+    loop_server_push(&w.server, has_head ? "hello" : HELLO);
+    fetch_until_end(&f);
+    assert_int_equal(f.error.code, 0);
+    assert_int_equal(f.status, 200);
+  } else {
+    world_advance(&w, WORLD_RESPONSE_MS);
+    assert_int_equal(f.ends, 1);
+    assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+  }
+  fetch_finish(&f);
+  world_close(&w);
+}
+
+static void test_upload_of_a_late_loop(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    expect_late_upload((i & 1) != 0, (i & 2) != 0);
+  }
+}
+
 /* Cancelled after any number of steps: nothing is left, and the borrowed body
  * is not read again. */
 static void test_upload_cancelled(void **state) {
@@ -493,6 +547,7 @@ int main(void) {
       cmocka_unit_test(test_upload_after_an_early_head),
       cmocka_unit_test(test_upload_goes_on_after_an_early_head),
       cmocka_unit_test(test_upload_to_a_silent_server),
+      cmocka_unit_test(test_upload_of_a_late_loop),
       cmocka_unit_test(test_upload_cancelled),
       cmocka_unit_test(test_upload_allocations),
       cmocka_unit_test(test_upload_on_a_closed_connection),
