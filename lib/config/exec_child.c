@@ -13,6 +13,12 @@
 
 #include "base/link.h"
 
+/* Leaves the process unreaped. info->si_pid is 0 as long as it runs. */
+static int look_at(const kin__exec_child *child, siginfo_t *info) {
+  *info = (siginfo_t){.si_pid = 0};
+  return waitid(P_PID, (id_t)child->pid, info, WEXITED | WNOHANG | WNOWAIT);
+}
+
 /* --- uv_spawn ------------------------------------------------------------- */
 
 static void on_uv_exit(uv_process_t *process, int64_t exit_status, int signum) {
@@ -189,9 +195,8 @@ static void on_pidfd(uv_poll_t *poll, int status, int events) {
     child->is_over = true;
     return;
   }
-  siginfo_t info = {.si_pid = 0};
-  int found =
-      waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+  siginfo_t info;
+  int found = look_at(child, &info);
   if (found == 0 && info.si_pid == 0) {
     return; /* not yet */
   }
@@ -306,6 +311,13 @@ int kin__exec_child_start(kin__exec_child *child, uv_loop_t *loop,
   child->is_over = false;
   int err = start_with_posix(child, loop, options);
   return err == TRY_UV ? start_with_uv(child, loop, options) : err;
+}
+
+/* It fails if the host has reaped the process. */
+bool kin__exec_child_has_ended(const kin__exec_child *child) {
+  siginfo_t info;
+  return child->pid > 0 && !kin__fork_mark_is_child(child->fork_mark) &&
+         (look_at(child, &info) != 0 || info.si_pid != 0);
 }
 
 void kin__exec_child_closed(kin__exec_child *child) {

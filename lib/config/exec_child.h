@@ -53,6 +53,8 @@ typedef struct kin__exec_child_options {
  * before. Errors: libuv's. */
 int kin__exec_child_start(kin__exec_child *child, uv_loop_t *loop,
                           const kin__exec_child_options *options);
+/* Whether it has ended, although the loop may not have said so yet. */
+bool kin__exec_child_has_ended(const kin__exec_child *child);
 void kin__exec_child_closed(kin__exec_child *child);
 
 #endif /* KIN_CONFIG_EXEC_CHILD_H */

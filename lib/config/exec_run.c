@@ -10,6 +10,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "transport/socket.h"
 
 #define FIRST_OUTPUT_BYTES 4096u
 #define AFTER_EXIT_MS 500u /* for the rest of the output */
@@ -130,9 +131,26 @@ static void on_child_exit(kin__exec_child *child, int64_t exit_status,
   }
 }
 
+/* If the loop was blocked for long, the timer is due although the process has
+ * ended, or the rest of its output is in the pipe. Only one delay is
+ * allowed. */
+static bool take_delay(kin__exec_run *run) {
+  uv_os_fd_t fd;
+  bool is_late = run->is_late;
+  run->is_late = true;
+  if (is_late || run->state != KIN__EXEC_RUN_RUNNING) {
+    return false;
+  }
+  return run->has_exited ? uv_fileno((uv_handle_t *)&run->out, &fd) == 0 &&
+                               kin__socket_is_readable(fd)
+                         : kin__exec_child_has_ended(&run->child);
+}
+
 static void on_run_timer(kin__timer *timer) {
   kin__exec_run *run = KIN__CONTAINER_OF(timer, kin__exec_run, timer);
-  if (run->state == KIN__EXEC_RUN_RUNNING && run->has_exited) {
+  if (take_delay(run)) {
+    start_run_timer(run, AFTER_EXIT_MS);
+  } else if (run->state == KIN__EXEC_RUN_RUNNING && run->has_exited) {
     close_run_handles(run); /* a child of the process holds the output */
   } else if (run->state == KIN__EXEC_RUN_RUNNING) {
     begin_ending(run, KIN_ETIMEDOUT);
@@ -276,7 +294,7 @@ void kin__exec_run_start(kin__exec_run *run, const kin__exec_spawn *spawn) {
   run->result = (kin__exec_result){.code = 0};
   run->stderr_to = spawn->stderr_to;
   run->is_group = !spawn->is_interactive;
-  run->is_killed = run->has_exited = run->is_at_end = false;
+  run->is_killed = run->is_late = run->has_exited = run->is_at_end = false;
   run->line_length = 0;
   run->lines = 0;
   /* In libuv 1.x they only link the handle, as uv_spawn does first of all. */

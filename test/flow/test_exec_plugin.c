@@ -14,6 +14,7 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <kin/error.h>
@@ -582,6 +583,52 @@ static void test_exec_timeout_without_output(void **state) {
   expect_timeout("exec >&-\necho ready >&2\nsleep 1000\n", 700, 700, false);
 }
 
+/* The plugin ends in time while the loop is blocked: its output counts, and is
+ * waited for once. */
+static void test_exec_timeout_of_a_late_loop(void **state) {
+  (void)state;
+  exec_world w;
+  exec_world_begin(&w, EXEC_TOKEN("t0ken-1"));
+  for (int i = 0; i < 2; i++) {
+    kin__waiter waiter;
+    siginfo_t ended;
+    ask_and_wait(&w, &waiter);
+    EXEC_UNTIL(&w, w.timers.root != NULL); /* it runs */
+    assert_int_equal(waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
+    exec_world_advance(&w, 61000);
+    exec_world_advance(&w, i == 0 ? 499 : 500);
+    EXEC_UNTIL(&w, waiter.is_served);
+    if (i == 0) {
+      exec_world_expect(&w, "Bearer t0ken-1", false);
+      exec_world_reject(&w);
+      exec_world_advance(&w, 10000);
+    }
+  }
+  assert_int_equal(kin__exec_plugin_get_stats(w.plugin)->failed, 1);
+  assert_non_null(strstr(w.lines, "did not end within"));
+  exec_world_finish(&w);
+}
+
+/* The same for the output of a process that the plugin left behind. */
+static void test_exec_late_output(void **state) {
+  (void)state;
+  exec_world w;
+  exec_world_begin(&w, "(while [ ! -e go ]; do sleep 0.01; done\n" EXEC_TOKEN(
+                           "t0ken-1") "echo > written) &\n");
+  kin__waiter waiter;
+  ask_and_wait(&w, &waiter);
+  EXEC_UNTIL(&w, w.timers.root != NULL &&
+                     kin__timers_next_ms(&w.timers) <= w.now_ms + 500);
+  exec_world_file(&w, "go", "");
+  while (exec_world_read(&w, "written")[0] == '\0') {
+    usleep(1000);
+  }
+  exec_world_advance(&w, 600);
+  EXEC_UNTIL(&w, waiter.is_served);
+  exec_world_expect(&w, "Bearer t0ken-1", false);
+  exec_world_finish(&w);
+}
+
 /* A process that the plugin leaves behind holds its output open. */
 static void test_exec_grandchild(void **state) {
   (void)state;
@@ -754,6 +801,8 @@ int main(void) {
       cmocka_unit_test(test_exec_timeout_of_a_group),
       cmocka_unit_test(test_exec_timeout_of_a_deaf_child),
       cmocka_unit_test(test_exec_timeout_without_output),
+      cmocka_unit_test(test_exec_timeout_of_a_late_loop),
+      cmocka_unit_test(test_exec_late_output),
       cmocka_unit_test(test_exec_grandchild),
       cmocka_unit_test(test_exec_stderr_log),
       cmocka_unit_test(test_exec_stderr_bounds),
