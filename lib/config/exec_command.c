@@ -38,9 +38,9 @@ static int look_in_path(const char *path, const char *name, char *file) {
                                            (int)size, path, name)
                                 : -1;
     if (length > 0 && length < (int)KIN__EXEC_PATH_SIZE) {
+      kin__path_clean(file);
       int err = check_executable(file);
       if (err == 0) {
-        kin__path_clean(file);
         return 0;
       }
       code = err == UV_EACCES ? err : code;

@@ -145,6 +145,31 @@ static void test_command_look_up(void **state) {
   tree_finish(&t);
 }
 
+/* As in Go, an entry of PATH is cleaned first: the file that is checked is the
+ * file that runs, also if the entry goes up from a link. */
+static void test_command_look_up_cleans(void **state) {
+  (void)state;
+  tree t;
+  tree_init(&t);
+  char link[128];
+  char target[128];
+  char file[KIN__EXEC_PATH_SIZE];
+  snprintf(link, sizeof link, "%s/a/link", t.directory);
+  snprintf(target, sizeof target, "%s/b/folder", t.directory);
+  assert_int_equal(symlink(target, link), 0);
+  snprintf(t.path, sizeof t.path, "%s/..", link); /* b by links, a by words */
+  make_file(&t, "b/only", 0700);
+  assert_int_equal(look(&t, "only", file), UV_ENOENT);
+  size_t length = strlen(t.path);
+  snprintf(t.path + length, sizeof t.path - length, ":%s/a/../b", t.directory);
+  assert_int_equal(look(&t, "only", file), 0);
+  snprintf(target, sizeof target, "%s/b/only", t.directory);
+  assert_string_equal(file, target);
+  assert_int_equal(unlink(target), 0);
+  assert_int_equal(unlink(link), 0);
+  tree_finish(&t);
+}
+
 static bool allows(const tree *t, const char *command, const char *first,
                    const char *second) {
   char *list[] = {(char *)first, (char *)second};
@@ -450,6 +475,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_path_clean),
       cmocka_unit_test(test_command_look_up),
+      cmocka_unit_test(test_command_look_up_cleans),
       cmocka_unit_test(test_command_policy),
       cmocka_unit_test(test_config_refused),
       cmocka_unit_test(test_config_limit),
