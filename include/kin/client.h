@@ -149,7 +149,8 @@ typedef struct kin_client_options {
    * first request, again before a request that comes 50 s or more later, and
    * after a 401; white space around the token is dropped. After its first
    * successful read the file has precedence over `token`. While the file cannot
-   * be read, the last token stays in use. Never logged. */
+   * be read, the last token stays in use; requests then try the file again at
+   * most once a second. Never logged. */
   const char *token;
   const char *token_file;
 

@@ -17,6 +17,7 @@
 #include "transport/secret.h"
 
 #define FRESH_MS 50000u
+#define RETRY_MS 1000u /* after a failure, with a token in hand */
 #define SCHEME "Bearer "
 /* A token and the white space around it. */
 #define MAX_FILE_BYTES (KIN__TOKEN_MAX_BYTES + (4u << 10))
@@ -37,6 +38,8 @@ struct kin__token {
   bool is_old_read; /* the reading had begun when the value was rejected */
   int code;         /* the error of the last reading; `reason` says why */
   char reason[256];
+  uint32_t failures; /* of this reason, in a row */
+  uint64_t failed_ms;
 
   uv_work_t work;
   uint64_t begun_ms; /* the reading */
@@ -87,10 +90,17 @@ static int set_value(kin__token *token, kin_str text) {
 
 /* `why` is not NULL, and never holds content of the file. */
 static void fail(kin__token *token, int code, const char *why) {
+  char reason[sizeof token->reason];
+  snprintf(reason, sizeof reason, "token file %s: %s", token->file, why);
+  if (strcmp(reason, token->reason) != 0) {
+    token->failures = 0;
+  }
+  memcpy(token->reason, reason, sizeof reason);
   token->code = code;
-  snprintf(token->reason, sizeof token->reason, "token file %s: %s",
-           token->file, why);
-  kin__log_write(token->log, KIN_LOG_WARN, "%s%s", token->reason,
+  token->failures++;
+  token->failed_ms = kin__clock_ms(&token->clock);
+  kin__log_write(token->log, kin__log_level_of_failure(token->failures), "%s%s",
+                 token->reason,
                  token->value != NULL ? "; the token in hand stays in use"
                                       : "");
 }
@@ -111,6 +121,7 @@ static void take_content(kin__token *token) {
   } else {
     bool is_rejected = token->is_old_read && token->serial == serial;
     token->read_ms = kin__clock_ms(&token->clock);
+    token->failures = 0;
     token->was_read = true;
     token->is_stale = is_rejected;
     token->is_rejected = is_rejected;
@@ -159,9 +170,12 @@ static int start_reading(kin__token *token) {
 /* --- For the transport ---------------------------------------------------- */
 
 static bool is_due(const kin__token *token) {
-  return token->file != NULL &&
-         (token->is_stale ||
-          kin__clock_ms(&token->clock) - token->read_ms >= FRESH_MS);
+  uint64_t now_ms = kin__clock_ms(&token->clock);
+  bool has_just_failed = token->failures > 0 && token->value != NULL &&
+                         !token->is_rejected &&
+                         now_ms - token->failed_ms < RETRY_MS;
+  return token->file != NULL && !has_just_failed &&
+         (token->is_stale || now_ms - token->read_ms >= FRESH_MS);
 }
 
 static bool has_good_value(const kin__token *token) {

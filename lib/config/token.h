@@ -21,9 +21,10 @@
  * client-go, it is also read before the request that follows a 401. The file's
  * token wins over the fixed token (AU-02).
  *
- * If a file cannot be read or holds no token, an error is logged, the current
- * token stays in use, and every following request tries again. A request fails
- * only if there is no token at all.
+ * If a file cannot be read or holds no token, the current token stays in use.
+ * Requests try again, once a second at most unless a 401 came. A request fails
+ * only if there is no token at all; then every request tries again. The failure
+ * is logged, but one that goes on not each time (kin__log_level_of_failure).
  *
  * Files are read in libuv's pool, and requests wait meanwhile: for a second at
  * most if there is a token in hand, and not at all once a reading has taken a

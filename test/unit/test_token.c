@@ -195,7 +195,8 @@ static void test_token_file_is_cached(void **state) {
   rig_finish(&r);
 }
 
-/* Unreadable or empty: the old one stays, and every request tries again. */
+/* Unreadable or empty: the old one stays. The file is read again after a
+ * second. */
 static void test_token_file_is_spoilt(void **state) {
   (void)state;
   rig r;
@@ -205,19 +206,70 @@ static void test_token_file_is_spoilt(void **state) {
   assert_int_equal(unlink(r.path), 0);
   r.now_ms += 50000;
   expect(&r, "Bearer one", true);
+  expect(&r, "Bearer one", false);
+  r.now_ms += 999;
+  expect(&r, "Bearer one", false);
+  assert_int_equal(r.warnings, 1);
+  r.now_ms += 1;
   expect(&r, "Bearer one", true);
   assert_int_equal(r.warnings, 2);
   static const char *const contents[] = {"", " \n", "two words", "b\001d",
                                          "\xff"};
   for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
     tls_write_file(r.path, contents[i]);
+    r.now_ms += 1000;
     expect(&r, "Bearer one", true);
     assert_int_equal(r.warnings, (int)i + 3);
   }
   assert_null(strstr(r.lines, "two words")); /* nothing of the content */
   tls_write_file(r.path, "two");
+  r.now_ms += 1000;
   expect(&r, "Bearer two", true);
   expect(&r, "Bearer two", false);
+  rig_finish(&r);
+}
+
+/* The same failure again and again: four warnings in a row, and then one of 16.
+ * Another one, and one after a good reading, begin anew. */
+static void test_token_file_stays_spoilt(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, NULL);
+  r.log.level = KIN_LOG_WARN;
+  assert_int_equal(rig_open(&r, "fixed", r.path), 0);
+  for (int i = 1; i <= 32; i++) {
+    expect(&r, "Bearer fixed", true);
+    assert_int_equal(r.warnings, i < 4 ? i : 4 + i / 16);
+    r.now_ms += 1000;
+  }
+  tls_write_file(r.path, "");
+  expect(&r, "Bearer fixed", true);
+  assert_int_equal(r.warnings, 7);
+  tls_write_file(r.path, "one");
+  r.now_ms += 1000;
+  expect(&r, "Bearer one", true);
+  tls_write_file(r.path, "");
+  r.now_ms += 50000;
+  for (int i = 0; i < 5; i++) {
+    expect(&r, "Bearer one", true);
+    r.now_ms += 1000;
+  }
+  assert_int_equal(r.warnings, 11);
+  rig_finish(&r);
+}
+
+/* A 401 has the file read at once, also right after a failure. */
+static void test_token_rejected_after_a_failure(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, NULL);
+  assert_int_equal(rig_open(&r, "fixed", r.path), 0);
+  expect(&r, "Bearer fixed", true);
+  expect(&r, "Bearer fixed", false);
+  reject(&r);
+  expect(&r, "Bearer fixed", true);
+  tls_write_file(r.path, "one");
+  expect(&r, "Bearer one", true);
   rig_finish(&r);
 }
 
@@ -284,6 +336,7 @@ static void test_token_both(void **state) {
   expect(&r, "Bearer fixed", true);
   assert_int_equal(r.warnings, 1);
   tls_write_file(r.path, "one");
+  r.now_ms += 1000;
   expect(&r, "Bearer one", true);
   assert_int_equal(unlink(r.path), 0);
   r.now_ms += 50000;
@@ -367,6 +420,7 @@ static bool run_token_without_memory(size_t n) {
     bool has_failed = fail_alloc_has_failed(&r.memory);
     assert_string_equal(credential.value,
                         has_failed ? "Bearer fixed" : "Bearer one");
+    r.now_ms += 1000;
     expect(&r, "Bearer one", has_failed); /* the next one is fine */
   } else {
     assert_int_equal(err, KIN_ENOMEM);
@@ -388,6 +442,8 @@ int main(void) {
       cmocka_unit_test(test_token_options),
       cmocka_unit_test(test_token_file_is_cached),
       cmocka_unit_test(test_token_file_is_spoilt),
+      cmocka_unit_test(test_token_file_stays_spoilt),
+      cmocka_unit_test(test_token_rejected_after_a_failure),
       cmocka_unit_test(test_token_file_is_missing),
       cmocka_unit_test(test_token_file_with_the_longest),
       cmocka_unit_test(test_token_both),
