@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/exec_credential.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <kin/error.h>
+
+#include <openssl/evp.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
@@ -35,22 +36,19 @@ static int append_quoted(kin__buf *out, const char *text) {
 }
 
 static int append_base64(kin__buf *out, kin_str bytes) {
-  static const char digits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  size_t length = (bytes.length + 2) / 3 * 4;
   int err = kin__buf_append(out, "\"", 1);
-  for (size_t i = 0; err == 0 && i < bytes.length; i += 3) {
-    size_t count = bytes.length - i < 3 ? bytes.length - i : 3;
-    uint32_t word = 0;
-    for (size_t j = 0; j < 3; j++) {
-      word = word << 8 | (j < count ? (unsigned char)bytes.data[i + j] : 0);
-    }
-    char group[4];
-    for (size_t j = 0; j < 4; j++) {
-      group[j] = j <= count ? digits[word >> (18 - 6 * j) & 63] : '=';
-    }
-    err = kin__buf_append(out, group, sizeof group);
+  if (err == 0) {
+    err = kin__buf_reserve(out, length + 1);
   }
-  return err == 0 ? kin__buf_append(out, "\"", 1) : err;
+  if (err != 0) {
+    return err;
+  }
+  /* Its NUL becomes the last quote. */
+  (void)EVP_EncodeBlock((unsigned char *)out->data + out->length,
+                        (const unsigned char *)bytes.data, (int)bytes.length);
+  out->length += length;
+  return kin__buf_append(out, "\"", 1);
 }
 
 /* Appends "NAME": with a comma before it, unless it is the first. */
