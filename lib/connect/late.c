@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
@@ -234,8 +235,10 @@ void kin__late_same(kin__late *late) {
 
 void kin__late_failed(kin__late *late, int code, kin_error_class error_class,
                       const char *message) {
+  const size_t kept = sizeof late->failure.message - 1;
+  bool is_new = strncmp(message, late->failure.message, kept) != 0;
   end_search(late, code, error_class, message);
-  if (late->server != NULL) {
+  if (is_new && late->server != NULL) {
     kin__log_write(late->place.log, KIN_LOG_WARN,
                    "%s; the last settings stay in use", message);
   }
@@ -355,6 +358,15 @@ static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   late->finder.close(late->finder.ctx, on_finder_closed, late);
 }
 
+/* The log of servers, without a problem that was the failure of the last
+ * search: each search finds it again. */
+static void pass_line(kin_log_level level, const char *line, void *data) {
+  const kin__late *late = data;
+  if (level != KIN_LOG_ERROR || strcmp(line, late->failure.message) != 0) {
+    late->options.log(level, line, late->options.log_data);
+  }
+}
+
 /* The members that describe a server are unset, and the finder sets them. The
  * text of a problem is of use only while the client is being opened. Errors:
  * KIN_ENOMEM. */
@@ -382,6 +394,8 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   late->place = *place;
   late->log = *place->log;
   late->log.problem = late->problem;
+  late->log.cb = place->log->cb != NULL ? pass_line : NULL;
+  late->log.data = late;
   late->place.log = &late->log;
   kin__fork_mark_init(&late->fork_mark);
   if (keep_options(late, options) != 0) {

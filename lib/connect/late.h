@@ -57,13 +57,15 @@ const kin_client_options *kin__late_options(const kin__late *late);
 /* A server with these settings, or other settings than before: a copy of
  * kin__late_options with a server. `options` is borrowed. If that server cannot
  * be opened, the last one stays, and the next search may find the same settings
- * again. `is_moved`: the address is not that of the server in use. */
+ * again; their problem is logged once. `is_moved`: the address is not that of
+ * the server in use. */
 void kin__late_found(kin__late *late, const kin_client_options *options,
                      bool is_moved);
 /* The settings are those of the last kin__late_found. */
 void kin__late_same(kin__late *late);
 /* No usable settings. `message` is for people, has no secret, and is cut after
- * some 380 bytes. */
+ * some 380 bytes. It is logged if there is a server, unless the last search had
+ * the same failure. */
 void kin__late_failed(kin__late *late, int code, kin_error_class error_class,
                       const char *message);
 

@@ -668,6 +668,47 @@ static void test_late_failure_keeps_the_server(void **state) {
   finish(&w, &f);
 }
 
+static struct {
+  unsigned errors;
+  unsigned kept; /* lines that say which settings stay */
+} lines;
+
+static void count_line(kin_log_level level, const char *line, void *data) {
+  (void)data;
+  lines.errors += level == KIN_LOG_ERROR;
+  lines.kept += strstr(line, "the last settings stay in use") != NULL;
+}
+
+/* Each search fails in the same way: the log has the failure once, until a
+ * search ends in another way. */
+static void test_late_failure_is_logged_once(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A};
+  static const unsigned want[][2] = {{1, 1}, {1, 1}, {2, 2}, {2, 3}, {2, 3}};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.log = count_line;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 2);
+  lines.errors = lines.kept = 0;
+  kin_client_options options = *kin__late_options(f.late);
+  options.server = "ftp://nowhere";
+  for (int i = 0; i < 5; i++) {
+    if (i == 2) {
+      kin__late_same(f.late);
+    }
+    if (i < 3) {
+      kin__late_found(f.late, &options, false);
+    } else {
+      kin__late_failed(f.late, KIN_EINVAL, KIN_CLASS_AUTH, "no settings");
+    }
+    assert_int_equal(lines.errors, want[i][0]);
+    assert_int_equal(lines.kept, want[i][1]);
+  }
+  finish(&w, &f);
+}
+
 /* 401 makes the settings doubtful: the next request searches, though the last
  * search is fresh. */
 static void test_late_refusal_searches(void **state) {
@@ -902,6 +943,7 @@ int main(void) {
       cmocka_unit_test(test_late_references_while_a_server_closes),
       cmocka_unit_test(test_late_replaced_server_goes_before_its_turn),
       cmocka_unit_test(test_late_failure_keeps_the_server),
+      cmocka_unit_test(test_late_failure_is_logged_once),
       cmocka_unit_test(test_late_refusal_searches),
       cmocka_unit_test(test_late_cut_watch_searches),
       cmocka_unit_test(test_late_search_beside_requests),
