@@ -75,6 +75,9 @@ static void end_search(kin__late *late, int code, kin_error_class error_class,
 static void on_search_slow(kin__timer *timer) {
   kin__late *late = KIN__CONTAINER_OF(timer, kin__late, patience);
   if (late->is_searching) {
+    if (kin__timer_delay(&late->place.loop->timers, timer)) {
+      return;
+    }
     late->is_slow = true;
     char message[128];
     snprintf(message, sizeof message,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include <kin/kin.h>
@@ -852,6 +854,42 @@ static void test_late_search_hangs(void **state) {
   finish(&w, &f);
 }
 
+/* Blocks the loop, and is called once more by its next poll. */
+static void find_late(uv_async_t *async) {
+  finder *f = async->data;
+  if (f->fresh_ms != 0) {
+    f->fresh_ms = 0;
+    assert_int_equal(uv_async_send(async), 0);
+    usleep(200000);
+    return;
+  }
+  kin_client_options options = *kin__late_options(f->late);
+  options.server = f->world->server.url;
+  kin__late_found(f->late, &options, false);
+  uv_close((uv_handle_t *)async, NULL);
+}
+
+/* The answer of a search waits for a loop that was blocked for longer than a
+ * request waits. */
+static void test_late_search_of_a_late_loop(void **state) {
+  (void)state;
+  static const answer answers[] = {NONE};
+  client_world w;
+  finder f;
+  uv_async_t async;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.connect_timeout_ms = 50;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, f.searches == 1);
+  async.data = &f;
+  assert_int_equal(uv_async_init(&w.loop, &async, find_late), 0);
+  assert_int_equal(uv_async_send(&async), 0);
+  usleep(200000);
+  CLIENT_UNTIL(&w, w.synced == 1);
+  assert_int_equal(w.errors, 0);
+  finish(&w, &f);
+}
+
 /* The time of a request ends before the next search is due: the request is told
  * why there is no server. */
 static void test_late_failure_counts_until_a_search_is_due(void **state) {
@@ -950,6 +988,7 @@ int main(void) {
       cmocka_unit_test(test_late_closes_before_a_search),
       cmocka_unit_test(test_late_search_hangs_beside_a_server),
       cmocka_unit_test(test_late_search_hangs),
+      cmocka_unit_test(test_late_search_of_a_late_loop),
       cmocka_unit_test(test_late_failure_counts_until_a_search_is_due),
       cmocka_unit_test(test_late_closes_while_it_searches),
       cmocka_unit_test(test_late_closes_in_every_callback),
