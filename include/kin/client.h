@@ -252,9 +252,10 @@ typedef struct kin_client_options {
   /** Verify each list that came as a watch against a full list of the same
    * version. The client requests the full list when the first one is in the
    * store. A request that fails is repeated every second, unless the version
-   * has expired. KIN_STOP and a change of the shard end the comparison. The
-   * comparison covers keys, uids and versions. With a transform it also covers
-   * the transform's results; the transform runs once more for that.
+   * has expired. KIN_STOP and a change of the shard end the comparison, and so
+   * does a handler that writes to the store while it is told of the first list.
+   * The comparison covers keys, uids and versions. With a transform it also
+   * covers the transform's results; the transform runs once more for that.
    *
    * A difference is an ERROR in the log and is counted
    * (kin_status.inconsistent_lists). The informer's on_error is called with

@@ -58,6 +58,7 @@ struct kin__list_check {
   kin__slots slots; /* of entry */
   kin__map map;
   uint32_t cursor;
+  uint32_t own_writes; /* of the store when the list was to be applied */
   uint32_t tries;
   bool has_listed; /* the pager was started before */
   bool is_listing; /* the pager has not ended yet */
@@ -263,18 +264,13 @@ static kin__list_check *check_of(kin__pager_core *pager) {
 static int on_item(kin__pager_core *pager, const kin_object *item) {
   kin__list_check *check = check_of(pager);
   uint32_t hash = hash_of(check, item);
-  kin_object *kept = NULL;
-  int err = 0;
-  if (kin_object_is_key_only(item)) {
-    kept = kin__object_ref(item);
-  } else {
-    err = kin__transform_run(&check->transform, item, 0, &kept);
-  }
+  check->listed++;
+  kin_object *kept;
+  int err = kin__transform_run(&check->transform, item, 0, &kept);
   if (err == KIN_ENOMEM) {
     return err;
   }
   if (err != 0) {
-    check->listed++;
     mark(check, find_entry(check, hash, NULL));
     return 0;
   }
@@ -284,7 +280,6 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
     kin__object_unref(kept);
     return err;
   }
-  check->listed++;
   entry *found = find_state(check, hash, kept, digest);
   mark(check, found);
   if (found == NULL) {
@@ -356,11 +351,15 @@ static void on_timer(kin__timer *timer) {
 /* --- Gathering ------------------------------------------------------------ */
 
 /* Only the program can change the store meanwhile, because the watch is held.
- * The slot of an object that the program has put has the generation 0, like a
- * free slot. */
+ * The list does not have such a change. The slot of an object that the program
+ * has put before has the generation 0, like a free slot. */
 static bool gather_step(kin__list_check *check) {
   const kin_store *store = check->of.store;
   size_t hashed = 0;
+  if (store->own_writes != check->own_writes) {
+    give_up(check, "the program has written to the store");
+    return false;
+  }
   kin__slice slice = begin_slice(check);
   while (hashed < HASHED_PER_STEP && kin__slice_next(&slice)) {
     if (check->cursor >= kin__slots_limit(&store->slots)) {
@@ -554,6 +553,7 @@ void kin__list_check_begin(kin__list_check **made,
   interrupt(check);
   snprintf(check->version, sizeof check->version, "%s", version);
   check->server_address = feed->server_address;
+  check->own_writes = check->of.store->own_writes;
   check->tries = 0;
   check->phase = CHECK_CLEARING;
 }

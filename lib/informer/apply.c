@@ -92,7 +92,7 @@ static bool settle_step(kin__scope *scope) {
   kin__apply *apply = &scope->apply;
   const kin_store *store = &scope->informer->store;
   apply->phase = KIN__APPLY_SWEPT;
-  if (apply->has_earlier || store->has_own_puts) {
+  if (apply->has_earlier || store->own_writes > 0) {
     apply->phase = KIN__APPLY_SWEEPING;
     apply->cursor = 0;
     apply->sweep_end = kin__slots_limit(&store->slots);
@@ -270,7 +270,8 @@ void kin__apply_start(kin__scope *scope) {
 
 void kin__apply_drop(kin__scope *scope, kin_delete_reason reason) {
   kin__apply_stop(scope);
-  bool has_none = scope->apply.is_empty && !scope->informer->store.has_own_puts;
+  bool has_none =
+      scope->apply.is_empty && scope->informer->store.own_writes == 0;
   begin(scope, has_none ? KIN__APPLY_TELLING : KIN__APPLY_SETTLING, reason);
 }
 

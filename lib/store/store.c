@@ -322,12 +322,12 @@ static int reserve_telling(const kin_store *store) {
              : 0;
 }
 
-static void tell_owner(const kin_store *store, uint32_t slot,
-                       kin_object *before) {
+static void tell_owner(kin_store *store, uint32_t slot, kin_object *before) {
   const kin__store_owner *owner = store->owner;
+  kin_object *after = kin__store_at(store, slot)->object;
+  store->own_writes += before != after;
   if (owner != NULL && owner->wrote != NULL) {
-    owner->wrote(store->owner_ctx, slot, before,
-                 kin__store_at(store, slot)->object);
+    owner->wrote(store->owner_ctx, slot, before, after);
   }
 }
 
@@ -342,7 +342,6 @@ int kin__store_put(kin_store *store, const kin_object *object,
   if (is_closing || store->clear_left != KIN__NO_SLOT) {
     return KIN_ECLOSED;
   }
-  store->has_own_puts = true;
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
   err = reserve_telling(store);

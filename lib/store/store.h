@@ -79,8 +79,8 @@ struct kin_store {
   bool is_indexed_in_steps; /* as if managed, but for indices only */
   bool has_no_labels; /* objects' labels are not resident: an index reads those
                        * that are stored from the text */
-  bool has_own_puts;  /* the program has put an object */
   bool is_indexing; /* an index callback may be running: no change is allowed */
+  uint32_t own_writes; /* changes by the program so far, modulo 2^32 */
   kin__map map;
   kin__hash_seed seed;
   struct kin__index *hidden; /* the indices of a hidden store */

@@ -103,6 +103,64 @@ static void test_consistency_beside_changes(void **state) {
   iw_finish(&c.w);
 }
 
+/* --- Writes of the program ------------------------------------------------ */
+
+typedef enum own_write { WRITES_NONE, WRITES_PUT, WRITES_DELETE } own_write;
+
+static own_write now_written;
+
+/* Writes over the object "a" that it is given. */
+static void write_over(kin_informer *informer, const kin_event *event,
+                       void *data) {
+  (void)data;
+  static const char newer[] = CK_OBJECT("a", "u1", "20");
+  kin_store *store = kin_informer_store(informer);
+  kin_str key = kin_object_key(event->object);
+  if (!kin__str_equal(key, KIN__LIT("ns/a"))) {
+    return;
+  }
+  if (now_written == WRITES_PUT) {
+    kin_object *object;
+    assert_int_equal(kin_object_parse(&object, NULL, newer, strlen(newer)), 0);
+    assert_int_equal(kin_store_put(store, object), 0);
+    kin_object_unref(object);
+  } else if (now_written == WRITES_DELETE) {
+    assert_int_equal(kin_store_delete(store, key), 0);
+  }
+}
+
+/* A handler that is told of the list writes before the check has looked at the
+ * cache. Nothing is compared then. A later list without writes is compared. */
+static void test_consistency_after_own_writes(void **state) {
+  (void)state;
+  for (own_write first = WRITES_PUT; first <= WRITES_DELETE; first++) {
+    check_world c;
+    ck_open(&c);
+    kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+    options.on_add = write_over;
+    options.on_update = write_over;
+    assert_int_equal(kin_informer_listen(c.w.informer, &options, NULL), 0);
+    now_written = first;
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+    assert_false(ck_is_asked(&c));
+    assert_non_null(strstr(c.said, "the program has written to the store"));
+    lose_position(&c);
+    now_written = first == WRITES_PUT ? WRITES_DELETE : WRITES_PUT;
+    ck_stream(&c,
+              CK_ADDED(CK_OBJECT("a", "u1", "10")) CK_ADDED(CK_B) CK_END("11"));
+    assert_false(ck_is_asked(&c));
+    lose_position(&c);
+    now_written = WRITES_NONE;
+    ck_stream(&c,
+              CK_ADDED(CK_OBJECT("a", "u1", "12")) CK_ADDED(CK_B) CK_END("13"));
+    ck_answer(&c, 200, CK_LIST_AT("13", CK_B "," CK_OBJECT("a", "u1", "12")));
+    ck_expect_counts(&c, 1, 0);
+    iw_finish(&c.w);
+  }
+}
+
+/* --- Scopes and shards ---------------------------------------------------- */
+
 /* Two scopes are two checks. */
 static void test_consistency_of_scopes(void **state) {
   (void)state;
@@ -620,6 +678,7 @@ int main(void) {
       cmocka_unit_test(test_consistency_of_kept_states),
       cmocka_unit_test(test_consistency_of_the_newest),
       cmocka_unit_test(test_consistency_beside_changes),
+      cmocka_unit_test(test_consistency_after_own_writes),
       cmocka_unit_test(test_consistency_of_scopes),
       cmocka_unit_test(test_consistency_of_a_scope_that_goes),
       cmocka_unit_test(test_consistency_of_another_shard),
