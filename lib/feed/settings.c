@@ -414,6 +414,7 @@ static int copy_source(kin__settings *settings, const kin_allocator *allocator,
 static int copy(kin__settings *settings, const kin_allocator *allocator,
                 const kin__log *log, const kin_informer_options *options) {
   settings->options = keep(options);
+  settings->options.drop_labels &= options->source == NULL;
   settings->limits.max_object_bytes = options->max_object_bytes != 0
                                           ? options->max_object_bytes
                                           : DEFAULT_OBJECT_BYTES;

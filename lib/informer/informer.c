@@ -240,7 +240,7 @@ static void init_parts(kin_informer *informer,
   /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
-  informer->store.has_no_labels = options->drop_labels;
+  informer->store.has_no_labels = informer->settings.options.drop_labels;
   informer->store.owner = &store_owner;
   informer->store.owner_ctx = informer;
   kin__delta_fifo_init(&informer->fifo, env->allocator, seed);

@@ -323,6 +323,71 @@ static void test_source_objects_are_kept(void **state) {
   iw_finish(&w);
 }
 
+static int drop_x(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)in;
+  (void)data;
+  return kin_object_builder_remove(out, "/x");
+}
+
+static kin_memory_decision
+drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  return KIN_MEMORY_DROP_BODIES;
+}
+
+static void expect_label(iw_world *w, bool is_key_only) {
+  kin_store *store = kin_informer_store(w->informer);
+  const kin_object *object = kin_store_get_key(store, "a");
+  kin_str value;
+  assert_non_null(object);
+  assert_int_equal(kin_object_is_key_only(object), is_key_only);
+  assert_true(kin_object_label(object, "app", &value));
+  assert_int_equal(kin_store_index_count(store, "app", KIN__LIT("web")), 1);
+}
+
+/* drop_labels has no effect on a source's objects: stored as they are,
+ * transformed, or stored with their keys only. */
+static void test_source_objects_keep_labels(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"4\","
+      "\"labels\":{\"app\":\"web\"}},\"x\":1,\"y\":"
+      "\"0123456789012345678901234567890123456789\"}";
+  for (int is_transformed = 0; is_transformed < 2; is_transformed++) {
+    iw_world w;
+    iw_init(&w, 0);
+    hand_source source;
+    hand_source_init(&source, &w.script);
+    kin_informer_options options = iw_options(&w);
+    options.source = &source.lister_watcher;
+    options.drop_labels = true;
+    options.transform = is_transformed == 1 ? drop_x : NULL;
+    options.on_max_bytes = drop_bodies;
+    assert_int_equal(iw_open(&w, &options), 0);
+    const kin_index_options by_app = {sizeof by_app, "app",
+                                      "/metadata/labels/app", NULL, NULL};
+    assert_int_equal(
+        kin_store_add_index(kin_informer_store(w.informer), &by_app), 0);
+    kin_object *object;
+    assert_int_equal(kin_object_parse(&object, NULL, text, sizeof text - 1), 0);
+    assert_int_equal(kin_feed_item(source.feed, object), 0);
+    hand_source_list_end(&source, "5", "");
+    script_run(&w.script);
+    expect_label(&w, false);
+    assert_int_equal(kin_feed_open(source.feed), 0);
+    assert_int_equal(kin_informer_set_max_bytes(w.informer, 1), 0);
+    kin_object_unref(object);
+    object = hand_source_object("b@6");
+    (void)kin_feed_event(source.feed, KIN_WATCH_ADDED, object);
+    kin_object_unref(object);
+    script_advance(&w.script, 100);
+    expect_label(&w, true);
+    iw_finish(&w);
+  }
+}
+
 /* --- How new -------------------------------------------------------------- */
 
 /* The version that the first list asks for, and a list after a lost position. */
@@ -473,6 +538,7 @@ int main(void) {
       cmocka_unit_test(test_copied),
       cmocka_unit_test(test_source_is_copied),
       cmocka_unit_test(test_source_objects_are_kept),
+      cmocka_unit_test(test_source_objects_keep_labels),
       cmocka_unit_test(test_consistency),
       cmocka_unit_test(test_stale_after),
       cmocka_unit_test(test_stored),
