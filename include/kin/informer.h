@@ -243,10 +243,10 @@ typedef struct kin_informer_options {
   const char *const *fields;
   size_t field_count;
 
-  /** Labels are not stored, but those that `fields` names one by one. Then
-   * kin_object_label finds none, and selectors of the program match objects as
-   * if they had none. kin_object_at and an index by "/metadata/labels/..." find
-   * the labels that are stored. label_selector works as ever. */
+  /** Labels are not stored, but those that `fields` names one by one; none if
+   * the object has its key only. kin_object_label finds none, and selectors of
+   * the program match objects as if they had none. kin_object_at and an index by
+   * "/metadata/labels/..." find stored labels. label_selector works as ever. */
   bool drop_labels;
 
   /** An update after which the stored text differs in nothing but the

@@ -51,14 +51,14 @@ typedef enum kin_memory_decision {
   KIN_MEMORY_PAUSE = 0,
 
   /** From here on, objects are stored with their keys only
-   * (kin_object_is_key_only): key, uid, resourceVersion and labels. Listeners
-   * get all events. The bodies of cached objects are dropped in bounded steps.
-   * Listeners are not told: an event would hold the old body, and nothing has
-   * changed in the cluster. A listener whose filter reads the body gets an add
-   * or a delete when the filter's answer changes. An index loses the values that
-   * it read in bodies. Then the informer goes on. A second answer drops the
-   * bodies of objects that the program itself has put since; if there are none,
-   * the informer pauses. */
+   * (kin_object_is_key_only): key, uid, resourceVersion and labels (none with
+   * drop_labels). Listeners get all events. The bodies of cached objects are
+   * dropped in bounded steps. Listeners are not told: an event would hold the
+   * old body, and nothing has changed in the cluster. A listener whose filter
+   * reads the body gets an add or a delete when the filter's answer changes. An
+   * index loses the values that it read in bodies. Then the informer goes on. A
+   * second answer drops the bodies of objects that the program itself has put
+   * since; if there are none, the informer pauses. */
   KIN_MEMORY_DROP_BODIES,
 
   /** Every scope stops as after KIN_STOP. The cache stays readable. No scope

@@ -205,14 +205,18 @@ static void test_index_of_a_kept_label(void **state) {
   }
 }
 
-/* Also of an object that is kept with its key only. */
+/* Also of an object that is kept with its key only, even if a field names the
+ * label. */
 static void test_labels_of_oversized_are_dropped(void **state) {
   (void)state;
+  static const char *const fields[] = {"/metadata/labels/tier"};
   for (int run = 0; run < 2 * 180; run++) {
     int drop = run % 2;
     world w;
     kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
     options.drop_labels = drop == 1;
+    options.fields = fields;
+    options.field_count = 1;
     options.max_object_bytes = 150;
     open_world(&w, &options, false);
     w.vh.script.split = (size_t)run / 2;
@@ -220,6 +224,8 @@ static void test_labels_of_oversized_are_dropped(void **state) {
     assert_true(kin_object_is_key_only(pod(&w)));
     kin_str value;
     assert_int_equal(kin_object_label(pod(&w), "app", &value), drop == 0);
+    assert_int_equal(kin_object_at(pod(&w), fields[0]).json.length > 0,
+                     drop == 0);
     vh_finish(&w.vh);
   }
 }
