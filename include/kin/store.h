@@ -82,16 +82,16 @@ KIN_EXTERN void kin_store_free(kin_store *store);
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /** Removes the object with that key. The store's version stays.
- * Errors: KIN_ENOENT (nothing has changed), KIN_EALREADY (called by an index
- * callback), KIN_ENOMEM (an informer's store only: no room to tell listeners;
- * nothing has changed). */
+ * Errors: KIN_ENOENT, KIN_EALREADY (called by an index callback), KIN_ECLOSED
+ * (of an informer that is closing), KIN_ENOMEM (an informer's store only: no
+ * room to tell listeners). Nothing has changed then. */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
 
 /** Removes the object with the key of `object`, if there is one. The store's
  * version becomes that of `object` in any case, because the version of a delete
  * event says how far the store has come.
  * Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY (called by an index
- * callback). */
+ * callback), KIN_ECLOSED (of an informer that is closing). */
 KIN_EXTERN int kin_store_delete_object(kin_store *store,
                                        const kin_object *object);
 

@@ -331,6 +331,11 @@ static void tell_owner(kin_store *store, uint32_t slot, kin_object *before) {
   }
 }
 
+static bool is_closed(const kin_store *store) {
+  return (store->is_managed && store->index_refusal == KIN_ECLOSED) ||
+         store->clear_left != KIN__NO_SLOT;
+}
+
 int kin__store_put(kin_store *store, const kin_object *object,
                    kin_object **old) {
   *old = NULL;
@@ -338,8 +343,7 @@ int kin__store_put(kin_store *store, const kin_object *object,
   if (err != 0) {
     return err;
   }
-  bool is_closing = store->is_managed && store->index_refusal == KIN_ECLOSED;
-  if (is_closing || store->clear_left != KIN__NO_SLOT) {
+  if (is_closed(store)) {
     return KIN_ECLOSED;
   }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
@@ -401,6 +405,9 @@ int kin_store_delete(kin_store *store, kin_str key) {
   key = kin__str_given(key);
   if (store->is_indexing) {
     return KIN_EALREADY;
+  }
+  if (is_closed(store)) {
+    return KIN_ECLOSED;
   }
   uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
   if (slot == KIN__NO_SLOT) {
