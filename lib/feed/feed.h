@@ -108,6 +108,9 @@ typedef struct kin__feed_owner {
   void (*staged)(kin_feed *feed, kin_object *object);
   /* A staged object left the stage, because its list has changed; borrowed. */
   void (*unstaged)(kin_feed *feed, const kin_object *object);
+  /* A list begins while versions repeat: known versions may now name other
+   * states. */
+  void (*repeats)(kin_feed *feed);
   /* Whether a request may be made now. A negative result is its failure. */
   int (*admit)(kin_feed *feed);
   /* A change. A negative result gives the watch up. */

@@ -31,17 +31,12 @@ static kin__object_notice *have_notice(kin_feed *feed) {
   return feed->object_notice;
 }
 
-/* Returns 1 if the state is to be reported now, and remembers it; else 0. While
- * versions repeat, all are reported. Errors: KIN_ENOMEM (the first object, and no
- * memory for the notice). */
+/* Returns 1 if the state is to be reported now, and remembers it; else 0. Errors:
+ * KIN_ENOMEM (the first object, and no memory for the notice). */
 static int take_news(kin_feed *feed, const kin__object_parts *state) {
   kin__object_notice *notice = have_notice(feed);
   if (notice == NULL) {
     return KIN_ENOMEM;
-  }
-  if (kin__listwatch_versions_repeat(&feed->listwatch)) {
-    kin__told_states_clear(&notice->told, feed->env);
-    return 1;
   }
   if (kin__told_states_has(&notice->told, state)) {
     return 0;
@@ -75,6 +70,18 @@ static bool tell_step(kin__task *task) {
     tell(notice);
   }
   return false;
+}
+
+void kin__feed_forget_states(kin_feed *feed) {
+  if (!kin__listwatch_versions_repeat(&feed->listwatch)) {
+    return;
+  }
+  if (feed->object_notice != NULL) {
+    kin__told_states_clear(&feed->object_notice->told, feed->env);
+  }
+  if (feed->owner->repeats != NULL) {
+    feed->owner->repeats(feed);
+  }
 }
 
 bool kin__object_notice_is_due(const kin_feed *feed) {

@@ -51,6 +51,9 @@ int kin__feed_bad_object(kin_feed *feed, int code,
 /* Some other failure of an object, whose message names the object. Errors:
  * KIN_ENOMEM. */
 int kin__feed_note_object(kin_feed *feed, kin__failure *failure);
+/* A list begins. If versions repeat, each state counts as new from here on, for
+ * the owner, too. */
+void kin__feed_forget_states(kin_feed *feed);
 /* Whether a report is due. */
 bool kin__object_notice_is_due(const kin_feed *feed);
 

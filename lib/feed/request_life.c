@@ -94,6 +94,7 @@ int kin__feed_send_request(kin_feed *feed,
   feed->connection = 0;
   if (kin__is_list(wanted->kind) && request.continue_token[0] == '\0') {
     kin__feed_doubt_shard(feed);
+    kin__feed_forget_states(feed);
   }
   if (request.continue_token[0] == '\0') {
     kin__feed_start_clock(feed);
@@ -127,6 +128,7 @@ bool kin__feed_take_address(kin_feed *feed, uint32_t server_address,
   bool may_differ = !is_known || begins_list;
   if (is_granted && is_known && !is_same && begins_list) {
     kin__listwatch_doubt(&feed->listwatch, KIN__DOUBT_REPEAT);
+    kin__feed_forget_states(feed);
   }
   if (is_granted && may_differ) {
     feed->server_address = server_address;

@@ -26,7 +26,7 @@ bool kin__told_states_has(const kin__told_states *states,
 /* Without memory nothing is remembered. */
 void kin__told_states_add(kin__told_states *states, const kin__env *env,
                           const kin__object_parts *state);
-/* While versions repeat, a version does not identify a state. */
+/* When versions repeat, a version may name another state than before. */
 void kin__told_states_clear(kin__told_states *states, const kin__env *env);
 
 #endif /* KIN_FEED_TOLD_STATES_H */

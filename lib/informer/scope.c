@@ -127,6 +127,10 @@ static int on_keep(kin_feed *feed, kin__decoded_type type,
   return kin__max_bytes_keep(scope, type, object);
 }
 
+static void on_repeats(kin_feed *feed) {
+  kin__informer_transform_forget_states(kin__scope_of(feed)->informer);
+}
+
 static int on_admit(kin_feed *feed) {
   return kin__max_bytes_admit(kin__scope_of(feed));
 }
@@ -214,6 +218,7 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
 
 static const kin__feed_owner owner = {.cached = on_cached,
                                       .keep = on_keep,
+                                      .repeats = on_repeats,
                                       .admit = on_admit,
                                       .staged = on_staged,
                                       .unstaged = on_unstaged,

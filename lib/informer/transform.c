@@ -67,10 +67,6 @@ static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
   const kin__env *env = t->informer->env;
-  bool is_repeating = kin__listwatch_versions_repeat(&scope->feed.listwatch);
-  if (is_repeating) {
-    kin__told_states_clear(&t->refused, env);
-  }
   const kin__object_parts identity = identity_of(object); /* and no text */
   if (kin__told_states_has(&t->refused, &identity)) {
     return kin__object_new(made, env->memory, &identity);
@@ -88,9 +84,7 @@ static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
     kin__object_unref(*made);
     return err;
   }
-  if (!is_repeating) {
-    kin__told_states_add(&t->refused, env, &identity);
-  }
+  kin__told_states_add(&t->refused, env, &identity);
   return 0;
 }
 

@@ -145,6 +145,63 @@ static void break_watch(iw_world *w) {
   script_advance(&w->script, 60000);
 }
 
+static int refuse_x(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)out;
+  (void)data;
+  return kin_object_name(in).data[0] == 'x' ? KIN_ETYPE : 0;
+}
+
+/* The list's version is newer than that of the one before. */
+static void list_bad_ones(iw_world *w) {
+  char list[512];
+  snprintf(list, sizeof list,
+           LIST(NAMELESS("u-y", "12") "," OBJECT("x", "13"), "%d"),
+           20 + w->script.request_count);
+  script_respond(&w->script, "/pods", 200, list);
+  assert_true(script_head(&w->script, "watch=true", 200));
+  script_advance(&w->script, 2000);
+}
+
+/* Ends the watch so that a list follows. */
+static void list_again(iw_world *w, bool versions_repeat) {
+  static const char too_large[] =
+      FRAME("ERROR",
+            "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+            "\"Timeout\",\"message\":\"Too large resource version\",\"code\":"
+            "504,\"details\":{\"causes\":[{\"reason\":"
+            "\"ResourceVersionTooLarge\"}]}}");
+  if (versions_repeat) {
+    (void)script_body(&w->script, "watch=true", too_large,
+                      sizeof too_large - 1);
+    script_advance(&w->script, 60000);
+  } else {
+    break_watch(w);
+  }
+  list_bad_ones(w);
+}
+
+/* A list after the server's versions have gone back reports each state anew,
+ * and the next list reports none of them again: a skipped object, and one that
+ * the transform refuses. Twice. */
+static void test_bad_objects_of_repeated_versions(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  options.transform = refuse_x;
+  assert_int_equal(iw_open(&w, &options), 0);
+  list_bad_ones(&w);
+  for (unsigned round = 1; round <= 3; round++) {
+    assert_int_equal(iw_status(&w, "").bad_objects, round);
+    assert_int_equal(iw_status(&w, "").transform_failures, round);
+    list_again(&w, false);
+    assert_int_equal(iw_status(&w, "").bad_objects, round);
+    assert_int_equal(iw_status(&w, "").transform_failures, round);
+    list_again(&w, true);
+  }
+  iw_finish(&w);
+}
+
 /* One of whose objects not one can be used, on any page, is no list of this
  * type, whatever has sent it: nothing is deleted for it, and it is made
  * again. */
@@ -315,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_bad_items),
       cmocka_unit_test(test_bad_events),
       cmocka_unit_test(test_bad_events_again),
+      cmocka_unit_test(test_bad_objects_of_repeated_versions),
       cmocka_unit_test(test_list_of_bad_items),
       cmocka_unit_test(test_stream_of_bad_objects),
       cmocka_unit_test(test_bad_object_stops),
