@@ -30,6 +30,21 @@ extern "C" {
  * stays until the object changes. An object that is removed and put in again
  * while a list is being applied counts as missing in that list, and is removed.
  *
+ * The object is stored as it is. An informer runs its transform on the objects
+ * that it receives only, and drops from these only what fields, drop_labels and
+ * keep_managed_fields do not keep. So do the same to the answer before the put,
+ * or else the rest is stored, too, until the object changes. For the transform:
+ *
+ *     kin_object *kept;
+ *     int err = kin_object_transform(answer, transform, data, &kept);
+ *     if (err == 0) {
+ *       err = kin_store_put(kin_informer_store(informer), kept);
+ *       kin_object_unref(kept);
+ *     }
+ *
+ * For the other options, give kin_object_transform a transform that calls
+ * kin_object_builder_keep or kin_object_builder_remove.
+ *
  * Listeners, and all that is built on them, are told of such a write as of any
  * change: add, update, or delete with the reason KIN_DELETE_PROGRAM. No handler
  * is called before the write returns. The event of the same write, with the same

@@ -190,6 +190,38 @@ static void test_transform_of_what_comes_again(void **state) {
   iw_finish(&t.w);
 }
 
+/* The server's answer to an own write, put as the transform leaves it, stays:
+ * the event of the write and a list change nothing and transform nothing. */
+static void test_transform_of_own_writes(void **state) {
+  (void)state;
+  tw_world t;
+  kin_informer_options options = tw_init(&t);
+  mini_put(&t.w.server, 0); /* 101 */
+  assert_int_equal(iw_open(&t.w, &options), 0);
+  mini_serve(&t.w.server);
+  mini_put(&t.w.server, 0); /* 102 */
+  kin_object *answer = object_format(
+      NULL, "{'metadata':{'name':'p0','namespace':'even','uid':'uid-0-1',"
+            "'resourceVersion':'102'},'spec':{'text':1}}");
+  kin_object *kept;
+  assert_int_equal(kin_object_transform(answer, transform, &t, &kept), 0);
+  kin_object_unref(answer);
+  assert_int_equal(kin_store_put(kin_informer_store(t.w.informer), kept), 0);
+  kin_object_unref(kept);
+  for (int list = 0; list < 2; list++) {
+    mini_serve(&t.w.server);
+    assert_version(&t, "even/p0", "102");
+    mini_break_watches(&t.w.server);
+    mini_put(&t.w.server, 1); /* so that the version is new */
+    mini_compact(&t.w.server);
+    mini_pass(&t.w.server, 5000);
+  }
+  assert_int_equal(t.w.rec.relisted, 2);
+  assert_transformed(&t);
+  assert_int_equal(t.run_count, 2 + 2);
+  iw_finish(&t.w);
+}
+
 static int touch_nothing(const kin_object *in, kin_object_builder *out,
                          void *data) {
   (void)in;
@@ -663,6 +695,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transform_comes_before_all),
       cmocka_unit_test(test_transform_of_what_comes_again),
+      cmocka_unit_test(test_transform_of_own_writes),
       cmocka_unit_test(test_transform_that_changes_nothing),
       cmocka_unit_test(test_transform_fails_on_states),
       cmocka_unit_test(test_transform_fails_on_deletions),
