@@ -325,7 +325,9 @@ static int reserve_telling(const kin_store *store) {
 static void tell_owner(kin_store *store, uint32_t slot, kin_object *before) {
   const kin__store_owner *owner = store->owner;
   kin_object *after = kin__store_at(store, slot)->object;
-  store->own_writes += before != after;
+  if (before != after && ++store->own_writes == 0) {
+    store->own_writes = 1; /* 0 says that there was none */
+  }
   if (owner != NULL && owner->wrote != NULL) {
     owner->wrote(store->owner_ctx, slot, before, after);
   }

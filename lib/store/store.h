@@ -80,7 +80,7 @@ struct kin_store {
   bool has_no_labels; /* objects' labels are not resident: an index reads those
                        * that are stored from the text */
   bool is_indexing; /* an index callback may be running: no change is allowed */
-  uint32_t own_writes; /* changes by the program so far, modulo 2^32 */
+  uint32_t own_writes; /* changes by the program so far; 0: there was none */
   kin__map map;
   kin__hash_seed seed;
   struct kin__index *hidden; /* the indices of a hidden store */
