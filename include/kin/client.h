@@ -77,7 +77,8 @@ typedef struct kin_client_options {
    * timers and of all other work one piece each begins in any case. So an
    * iteration takes longer than the budget if a piece takes longer than all
    * before it: with the default up to 1 ms of CPU, if no handler takes long. One
-   * step over a single object of more than 256 KB takes longer. */
+   * step over a single object of more than 256 KB takes longer; with compact
+   * storage, over smaller ones, too (kin_compact). */
   uint32_t budget_us;
 
   /* --- What goes wrong --- */

@@ -28,7 +28,11 @@ extern "C" {
  * read without such a reference make room for one another then.
  *
  * At most 256 MiB of such texts exist for an informer at a time: also then
- * KIN_ENOMEM. */
+ * KIN_ENOMEM.
+ *
+ * An object is packed in one step. If its text hardly compresses, that takes 1
+ * to 2 ms: from 10 to 16 KB with KIN_COMPACT_SMALL, and from 100 KB on with
+ * both. */
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */

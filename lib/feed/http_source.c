@@ -360,11 +360,20 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
 static const kin__exchange_callbacks callbacks = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end};
 
+/* A read is one piece of work, and compact storage packs all objects in it. So
+ * 16 KiB or 4 KiB are read at a time. */
+static uint8_t read_shift_of(const kin__http_source *source) {
+  static const uint8_t shifts[] = {
+      [KIN_COMPACT_OFF] = 0, [KIN_COMPACT_FAST] = 2, [KIN_COMPACT_SMALL] = 4};
+  return shifts[source->settings->options.compact];
+}
+
 static int send_request(kin__http_source *source) {
   kin__request http = {.target = source->pending->target.data,
                        .accept = kin__target_accept(&source->settings->resource,
                                                     source->is_watch),
-                       .is_watch = source->is_watch};
+                       .is_watch = source->is_watch,
+                       .read_shift = read_shift_of(source)};
   const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
                              &source->exchange);

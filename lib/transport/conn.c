@@ -129,7 +129,8 @@ static void flush(kin__conn *conn) {
 /* One recv. Returns whether more input is likely. */
 static bool read_some(kin__conn *conn) {
   kin__net *net = conn->net;
-  int count = kin__socket_receive(conn->fd, net->read_buffer, KIN__READ_BYTES);
+  int size = (int)(KIN__READ_BYTES >> conn->read_shift);
+  int count = kin__socket_receive(conn->fd, net->read_buffer, (size_t)size);
   if (count == UV_EAGAIN) {
     if (conn->send_error != 0) {
       report(conn, conn->send_error);
@@ -139,13 +140,13 @@ static bool read_some(kin__conn *conn) {
   int err = count;
   if (count > 0) {
     net->stats.received_bytes += (uint64_t)count;
-    if (count < (int)KIN__READ_BYTES) {
+    if (count < size) {
       kin__read_delay_after(conn);
     }
     err = conn->stream->ops->receive(conn->stream, net->read_buffer,
                                      (size_t)count);
     if (err == 0 || conn->is_closed) {
-      return count == (int)KIN__READ_BYTES;
+      return count == size;
     }
     err = err == KIN__STREAM_ENDED ? 0 : err;
   } else if (count == 0) {
@@ -293,6 +294,7 @@ void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
   kin__read_delay_end(conn);
   conn->since_ms = 0;
   conn->has_watch = false;
+  conn->read_shift = 0;
   conn->events = events;
   conn->owner = owner;
 }

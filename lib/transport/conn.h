@@ -60,6 +60,8 @@ struct kin__conn {
   bool has_watch;  /* the owner's exchange is a watch */
   bool is_delayed; /* waits in the net's read_delay, is not polled for input */
 
+  uint8_t read_shift; /* of the owner's request */
+
   kin__task task;
   kin__buf out; /* wire bytes for which the socket had no room */
   kin__stream plain;

@@ -166,6 +166,7 @@ static void send_request(kin__exchange *exchange) {
   }
   begin_stage(exchange, KIN__EXCHANGE_HEAD);
   exchange->sent_before = conn->sent_bytes;
+  conn->read_shift = exchange->read_shift;
   if (exchange->is_watch) {
     kin__conn_begin_watch(conn);
   }
@@ -442,6 +443,7 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   exchange->callbacks = callbacks;
   exchange->ctx = ctx;
   exchange->is_watch = request->is_watch;
+  exchange->read_shift = request->read_shift;
   kin__http1_init(&exchange->http1, &asking->head, &kin__exchange_http_events,
                   exchange);
   set_method(exchange, asked.method);

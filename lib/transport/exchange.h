@@ -85,6 +85,9 @@ typedef struct kin__request {
                        * and there is no timeout between two bytes of the body
                        * of a 200. It may start on an idle connection */
   bool accepts_gzip;  /* set by the exchange */
+  uint8_t read_shift; /* one read of the response takes at most
+                       * KIN__READ_BYTES >> read_shift; for an owner that needs
+                       * long for its bytes */
 } kin__request;
 
 /* Starts the exchange; copies everything in `request` but the body, its type

@@ -102,6 +102,7 @@ struct kin__exchange {
   bool had_head;
   unsigned char first_byte;  /* of the response */
   unsigned char hint_length; /* bytes of https_hint that have been seen */
+  uint8_t read_shift;        /* of the request */
 
   kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;

@@ -17,7 +17,7 @@
 #include "transport/transport.h"
 #include "transport/wiping.h"
 
-/* The size of one recv. */
+/* The size of one recv; less if a request has a read_shift. */
 #define KIN__READ_BYTES (64u << 10)
 
 struct kin__conn;

@@ -118,6 +118,28 @@ static void test_objects_are_packed(void **state) {
   iw_finish(&w);
 }
 
+/* A read is one piece of work, in which all of its objects are packed. The
+ * transport keeps to the shift: test_step_bounds_transport. */
+static void test_reads_are_smaller(void **state) {
+  (void)state;
+  static const uint8_t shifts[] = {
+      [KIN_COMPACT_OFF] = 0, [KIN_COMPACT_FAST] = 2, [KIN_COMPACT_SMALL] = 4};
+  for (int compact = 0; compact <= (int)KIN_COMPACT_SMALL; compact++) {
+    iw_world w;
+    iw_init(&w, 0);
+    kin_informer_options options = compact_options(&w);
+    options.compact = (kin_compact)compact;
+    assert_int_equal(iw_open(&w, &options), 0);
+    script_run(&w.script);
+    assert_int_equal(script_expect(&w.script, "limit=")->read_shift,
+                     shifts[compact]);
+    mini_pass(&w.server, 1000);
+    assert_int_equal(script_expect(&w.script, "watch=true")->read_shift,
+                     shifts[compact]);
+    iw_finish(&w);
+  }
+}
+
 static uint64_t sum_of_bytes(const iw_world *w) {
   uint64_t sum = 0;
   kin_cursor cursor = {0};
@@ -783,6 +805,7 @@ static void test_sweep_splits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_objects_are_packed),
+      cmocka_unit_test(test_reads_are_smaller),
       cmocka_unit_test(test_samples_take_little),
       cmocka_unit_test(test_dictionary_is_made_elsewhere),
       cmocka_unit_test(test_dictionary_comes_while_listing),

@@ -40,6 +40,7 @@ static int source_start(void *ctx, const kin__request *request,
   *entry = (script_request){.env = script,
                             .id = ++script->request_count,
                             .is_watch = request->is_watch,
+                            .read_shift = request->read_shift,
                             .is_open = true,
                             .callbacks = callbacks,
                             .ctx = callbacks_ctx};

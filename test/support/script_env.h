@@ -31,6 +31,7 @@ typedef struct script_request {
   const char *body; /* borrowed, as an exchange does */
   size_t body_length;
   bool is_watch;
+  uint8_t read_shift;
   bool is_open;
   bool has_head;
   bool is_paused;
