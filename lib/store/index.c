@@ -211,20 +211,15 @@ uint32_t kin__index_first(const kin__index *index, uint32_t slot) {
 
 static int reserve_head(kin__index *index, uint32_t slot) {
   uint32_t segment = slot >> HEADS_SHIFT;
-  if (segment >= index->heads_capacity) {
+  while (segment >= index->heads_capacity) {
     uint32_t old = index->heads_capacity;
-    uint32_t capacity = old > 0 ? old : 4;
-    while (capacity <= segment) {
-      capacity *= 2;
+    int err = kin__reserve_one(index->allocator, &index->heads, old,
+                               &index->heads_capacity, sizeof *index->heads);
+    if (err != 0) {
+      return err;
     }
-    uint32_t **heads = kin__realloc_array(index->allocator, index->heads, old,
-                                          capacity, sizeof *heads);
-    if (heads == NULL) {
-      return KIN_ENOMEM;
-    }
-    memset(heads + old, 0, (capacity - old) * sizeof *heads);
-    index->heads = heads;
-    index->heads_capacity = capacity;
+    memset(index->heads + old, 0,
+           (index->heads_capacity - old) * sizeof *index->heads);
   }
   if (index->heads[segment] == NULL) {
     size_t size = HEADS_PER_SEGMENT * sizeof **index->heads;
@@ -256,30 +251,30 @@ static uint32_t find_value(const kin__index *index, kin_str bytes,
 /* Adds a value without postings. */
 static int add_value(kin__index *index, kin_str bytes, uint32_t hash,
                      uint32_t *id) {
-  char *copy = NULL;
-  if (bytes.length > 0) {
-    copy = take_bytes(index, bytes.length);
-    if (copy == NULL) {
-      return KIN_ENOMEM;
-    }
-    memcpy(copy, bytes.data, bytes.length);
-  }
-  int err = kin__map_reserve(&index->map);
-  if (err == 0) {
-    err = kin__slots_take(&index->values, id);
-  }
+  int err = kin__slots_take(&index->values, id);
   if (err != 0) {
-    give_bytes(index, copy);
     return err;
   }
   kin__index_value *value = value_at(index, *id);
-  value->bytes = copy;
+  if (bytes.length > 0) {
+    value->bytes = take_bytes(index, bytes.length);
+    err = value->bytes != NULL ? 0 : KIN_ENOMEM;
+  }
+  if (err == 0) {
+    err = kin__map_insert(&index->map, hash, *id);
+  }
+  if (err != 0) {
+    give_bytes(index, value->bytes);
+    kin__slots_give(&index->values, *id);
+    return err;
+  }
+  if (bytes.length > 0) {
+    memcpy(value->bytes, bytes.data, bytes.length);
+  }
   value->length = (uint32_t)bytes.length;
   value->first = value->pending = KIN__NO_SLOT;
   value->pending_next = NOT_EMITTED;
-  err = kin__map_insert(&index->map, hash, *id);
-  assert(err == 0);
-  return err;
+  return 0;
 }
 
 /* TS-04: a value without postings does not stay. */
