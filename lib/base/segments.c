@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/segments.h"
 
+#include <string.h>
+
 #include <kin/error.h>
 
 #include "base/alloc.h"
@@ -18,15 +20,16 @@ static uint32_t length_at(uint32_t count) {
   return count < LONGEST ? count : LONGEST;
 }
 
-int kin__segments_add(kin__segments *segments, const kin_allocator *allocator,
-                      size_t element_size) {
+int kin__segments_add_at(kin__segments *segments,
+                         const kin_allocator *allocator, size_t element_size,
+                         uint32_t place) {
   uint32_t count = segments->count;
-  uint32_t length = length_at(count);
+  uint32_t length = length_at(place);
   if (count > MAX_PLACES) {
     return KIN_ENOMEM;
   }
-  /* length <= count <= capacity, so one doubling suffices. */
-  int err = kin__reserve_one(allocator, &segments->places, count + length - 1,
+  /* length <= place <= capacity, so one doubling suffices. */
+  int err = kin__reserve_one(allocator, &segments->places, place + length - 1,
                              &segments->capacity, sizeof *segments->places);
   if (err != 0) {
     return err;
@@ -37,9 +40,9 @@ int kin__segments_add(kin__segments *segments, const kin_allocator *allocator,
     return KIN_ENOMEM;
   }
   for (uint32_t i = 0; i < length; i++) {
-    segments->places[count + i] = segment + i * step;
+    segments->places[place + i] = segment + i * step;
   }
-  segments->count += length;
+  segments->count += place == count ? length : 0;
   return 0;
 }
 
@@ -58,6 +61,20 @@ void kin__segments_drop(kin__segments *segments,
     segments->count = last_place(segments);
     kin__free(allocator, segments->places[segments->count]);
   }
+}
+
+void kin__segments_make_hole(kin__segments *segments,
+                             const kin_allocator *allocator, uint32_t place) {
+  kin__free(allocator, segments->places[place]);
+  memset(segments->places + place, 0, LONGEST * sizeof *segments->places);
+}
+
+uint32_t kin__segments_find_hole(const kin__segments *segments) {
+  uint32_t place = LONGEST;
+  while (segments->places[place] != NULL) {
+    place += LONGEST;
+  }
+  return place;
 }
 
 void kin__segments_finish(kin__segments *segments,

@@ -2,6 +2,7 @@
 #ifndef KIN_BASE_SEGMENTS_H
 #define KIN_BASE_SEGMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,21 +25,40 @@ typedef struct kin__segments {
 #define KIN__SEGMENT_MAX 1024u
 
 /* The caller zeroes a kin__segments. `element_size` is always the same. Adds a
- * segment, which is not initialised. Errors: KIN_ENOMEM. */
-int kin__segments_add(kin__segments *segments, const kin_allocator *allocator,
-                      size_t element_size);
+ * segment, which is not initialised, behind the others or in a hole. Errors:
+ * KIN_ENOMEM. */
+int kin__segments_add_at(kin__segments *segments,
+                         const kin_allocator *allocator, size_t element_size,
+                         uint32_t place);
+static inline int kin__segments_add(kin__segments *segments,
+                                    const kin_allocator *allocator,
+                                    size_t element_size) {
+  return kin__segments_add_at(segments, allocator, element_size,
+                              segments->count);
+}
 /* Frees the last segment, if there is one. */
 void kin__segments_drop(kin__segments *segments,
                         const kin_allocator *allocator);
+/* Frees the segment of 1,024 elements that begins at `place`: its elements have
+ * no memory until kin__segments_add_at. */
+void kin__segments_make_hole(kin__segments *segments,
+                             const kin_allocator *allocator, uint32_t place);
+/* The place of the first hole. There must be one. */
+uint32_t kin__segments_find_hole(const kin__segments *segments);
 /* Frees everything. */
 void kin__segments_finish(kin__segments *segments,
                           const kin_allocator *allocator);
 /* The first element of the last segment; 0 if there is none. */
 uint32_t kin__segments_last(const kin__segments *segments);
 
-/* How many elements have memory. */
+/* How many elements have memory, those of holes included. */
 static inline uint32_t kin__segments_room(const kin__segments *segments) {
   return segments->count << KIN__SEGMENTS_SHIFT;
+}
+
+static inline bool kin__segments_is_hole(const kin__segments *segments,
+                                         uint32_t element) {
+  return segments->places[element >> KIN__SEGMENTS_SHIFT] == NULL;
 }
 
 static inline void *kin__segments_at(const kin__segments *segments,

@@ -66,6 +66,7 @@ static kin__index *make_empty(kin__memory *memory, kin__hash_seed seed) {
   index->clear_left = KIN__NO_SLOT;
   kin__slots_init(&index->values, allocator, sizeof(kin__index_value));
   kin__slots_init(&index->postings, allocator, sizeof(kin__posting));
+  index->values.has_holes = index->postings.has_holes = true;
   kin__map_init(&index->map, allocator, &index->values);
   return index;
 }
@@ -169,7 +170,10 @@ bool kin__index_free_step(kin__index *index, uint32_t *budget) {
     if (!spend(budget)) {
       return true;
     }
-    give_bytes(index, value_at(index, --index->clear_left)->bytes);
+    uint32_t id = --index->clear_left;
+    if (!kin__slots_is_hole(&index->values, id)) {
+      give_bytes(index, value_at(index, id)->bytes);
+    }
   }
   do {
     if (!spend(budget)) {
@@ -552,7 +556,11 @@ const kin__index_value *kin__index_find(const kin__index *index,
 bool kin__index_next_value(const kin__index *index, uint32_t *next,
                            kin_str *value) {
   while (*next < kin__slots_limit(&index->values)) {
-    const kin__index_value *at = value_at(index, (*next)++);
+    uint32_t id = (*next)++;
+    if (kin__slots_is_hole(&index->values, id)) {
+      continue;
+    }
+    const kin__index_value *at = value_at(index, id);
     if (at->count > 0) {
       *value = kin__str(at->bytes, at->length);
       return true;
@@ -563,7 +571,8 @@ bool kin__index_next_value(const kin__index *index, uint32_t *next,
 
 const kin__posting *kin__index_posting(const kin__index *index,
                                        uint32_t posting) {
-  return posting < kin__slots_limit(&index->postings)
+  return posting < kin__slots_limit(&index->postings) &&
+                 !kin__slots_is_hole(&index->postings, posting)
              ? posting_at(index, posting)
              : NULL;
 }

@@ -547,6 +547,35 @@ static void test_index_many_values_of_one_object(void **state) {
   store_rig_teardown(&f);
 }
 
+/* The memory of values that nobody has is given back, twice, also while another
+ * object keeps a value of the last ones. */
+static void test_index_gives_memory_back(void **state) {
+  (void)state;
+  store_rig f;
+  store_rig_setup(&f);
+  unsigned range[2] = {0, 1};
+  assert_int_equal(add_callback(f.store, "many", emit_many, range), 0);
+  put_json(f.store, "{'metadata':{'name':'narrow'}}");
+  size_t before = f.memory.live_bytes;
+  for (int round = 0; round < 2; round++) {
+    range[0] = 0;
+    range[1] = 50000;
+    put_json(f.store, "{'metadata':{'name':'wide'}}");
+    range[0] = 25000;
+    range[1] = 75000;
+    put_json(f.store, "{'metadata':{'name':'wide'}}");
+    range[0] = 74999;
+    put_json(f.store, "{'metadata':{'name':'narrow'}}");
+    assert_true(f.memory.live_bytes - before > 50000 * 60);
+    kin_store_delete(f.store, KIN__LIT("wide"));
+    assert_true(f.memory.live_bytes - before < 50000 * 8);
+    assert_values(f.store, "many", "74999");
+    assert_names(f.store, "many", "74999", "narrow");
+    assert_names(f.store, "many", "0", "");
+  }
+  store_rig_teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_index_values),
@@ -567,6 +596,7 @@ int main(void) {
       cmocka_unit_test(test_index_of_resident_values),
       cmocka_unit_test(test_index_callback_fails),
       cmocka_unit_test(test_index_many_values_of_one_object),
+      cmocka_unit_test(test_index_gives_memory_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,135 @@ static void test_slots_drop_one_segment_at_a_time(void **state) {
   teardown(&f);
 }
 
+/* --- Segments that are given back ----------------------------------------- */
+
+enum { MANY = 20 * PER_SEGMENT };
+
+static void setup_with_holes(fixture *f, size_t fail_at) {
+  setup(f, fail_at);
+  f->slots.has_holes = true;
+}
+
+static void give(fixture *f, uint32_t id) {
+  element *e = kin__slots_at(&f->slots, id);
+  assert_true(e->number != 0);
+  size_t blocks = f->memory.live_blocks;
+  kin__slots_give(&f->slots, id);
+  assert_true(blocks - f->memory.live_blocks <= 1); /* no long step */
+}
+
+static void take_many(fixture *f, uint32_t *ids, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    element *e = take(f, &ids[i]);
+    assert_int_equal(e->number, 0); /* nobody else has it */
+    assert_int_equal(e->head.hash, 0);
+    assert_int_equal(e->head.next, 0);
+    e->number = i + 1;
+  }
+}
+
+static void shuffle(uint32_t *ids, uint32_t count, kin__random *random) {
+  for (uint32_t i = count - 1; i > 0; i--) {
+    uint32_t other = (uint32_t)kin__random_below(random, i + 1);
+    uint32_t id = ids[i];
+    ids[i] = ids[other];
+    ids[other] = id;
+  }
+}
+
+/* Whatever the order: when all have gone, the first segments are left, of 1,024
+ * elements together, and one more at most. Twice, and ids are used again. */
+static void test_slots_give_memory_back(void **state) {
+  (void)state;
+  static uint32_t ids[MANY];
+  kin__random random = {3};
+  fixture f;
+  setup_with_holes(&f, 0);
+  for (int round = 0; round < 6; round++) {
+    take_many(&f, ids, MANY);
+    assert_true(kin__slots_limit(&f.slots) <= MANY + PER_SEGMENT);
+    if (round % 3 == 2) {
+      shuffle(ids, MANY, &random);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+      give(&f, ids[round % 3 == 1 ? MANY - 1 - i : i]);
+    }
+    assert_int_equal(f.slots.live, 0);
+    assert_true(f.memory.live_bytes <=
+                2 * PER_SEGMENT * sizeof(element) + 16 * 1024);
+  }
+  teardown(&f);
+}
+
+/* A segment stays as long as one of its elements is in use; no other does. */
+static void test_slots_keep_what_is_in_use(void **state) {
+  (void)state;
+  static uint32_t ids[MANY];
+  fixture f;
+  setup_with_holes(&f, 0);
+  take_many(&f, ids, MANY);
+  element *kept = kin__slots_at(&f.slots, ids[10 * PER_SEGMENT]);
+  for (uint32_t i = 0; i < MANY; i++) {
+    if (i != 10 * PER_SEGMENT) {
+      give(&f, ids[i]);
+    }
+  }
+  assert_true(f.memory.live_bytes <=
+              3 * PER_SEGMENT * sizeof(element) + 16 * 1024);
+  assert_ptr_equal(kin__slots_at(&f.slots, ids[10 * PER_SEGMENT]), kept);
+  assert_int_equal(kept->number, 10 * PER_SEGMENT + 1);
+  uint32_t found = 0;
+  for (uint32_t id = 0; id < kin__slots_limit(&f.slots); id++) {
+    if (!kin__slots_is_hole(&f.slots, id)) {
+      const element *e = kin__slots_at(&f.slots, id);
+      found += e->number != 0 ? 1 : 0;
+    }
+  }
+  assert_int_equal(found, 1);
+  teardown(&f);
+}
+
+/* A count that swings around a segment's border allocates once. */
+static void test_slots_do_not_allocate_each_time(void **state) {
+  (void)state;
+  static uint32_t ids[MANY];
+  fixture f;
+  setup_with_holes(&f, 0);
+  take_many(&f, ids, 3 * PER_SEGMENT - 2); /* two have a counter */
+  size_t calls = f.memory.calls;
+  for (int i = 0; i < 100; i++) {
+    uint32_t id;
+    take(&f, &id)->number = 1;
+    give(&f, id);
+  }
+  assert_int_equal(f.memory.calls, calls + 1);
+  teardown(&f);
+}
+
+static bool run_slots_refill_without_memory(size_t n) {
+  static uint32_t ids[MANY];
+  fixture f;
+  setup_with_holes(&f, 0);
+  take_many(&f, ids, MANY);
+  for (uint32_t i = 0; i < MANY; i++) {
+    give(&f, ids[i]);
+  }
+  f.memory.fail_at = f.memory.calls + n;
+  for (uint32_t i = 0; i < MANY;) {
+    int err = kin__slots_take(&f.slots, &ids[i]);
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    i += err == 0 ? 1 : 0;
+    assert_int_equal(f.slots.live, i);
+  }
+  teardown(&f);
+  return fail_alloc_has_failed(&f.memory);
+}
+
+static void test_slots_refill_fails_cleanly(void **state) {
+  (void)state;
+  fail_alloc_sweep(run_slots_refill_without_memory, 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_slots_init_allocates_nothing),
@@ -189,6 +318,10 @@ int main(void) {
       cmocka_unit_test(test_slots_reserve_is_kept),
       cmocka_unit_test(test_slots_reserve_fails_cleanly),
       cmocka_unit_test(test_slots_drop_one_segment_at_a_time),
+      cmocka_unit_test(test_slots_give_memory_back),
+      cmocka_unit_test(test_slots_keep_what_is_in_use),
+      cmocka_unit_test(test_slots_do_not_allocate_each_time),
+      cmocka_unit_test(test_slots_refill_fails_cleanly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
