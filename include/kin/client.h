@@ -77,8 +77,9 @@ typedef struct kin_client_options {
    * timers and of all other work one piece each begins in any case. So an
    * iteration takes longer than the budget if a piece takes longer than all
    * before it: with the default up to 1 ms of CPU, if no handler takes long. One
-   * step over a single object of more than 256 KB takes longer; with compact
-   * storage, over smaller ones, too (kin_compact). */
+   * step over a single object of more than 256 KB takes longer, and so does one
+   * over an object with more than a thousand values in an index; with compact
+   * storage, over smaller objects, too (kin_compact). */
   uint32_t budget_us;
 
   /* --- What goes wrong --- */

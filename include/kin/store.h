@@ -227,7 +227,13 @@ KIN_EXTERN int kin_index_emit(kin_index_values *values, kin_str value);
  * nothing, or a string over 64 KiB, has no value in the index.
  *
  * "/metadata/namespace", "/metadata/name", "/metadata/uid" and single labels
- * need no parsing. All other pointers together cost O(object) for each put. */
+ * need no parsing. All other pointers together cost O(object) for each put.
+ *
+ * The number of an object's values is not limited. A put or a deletion adds and
+ * removes all that differ in one step, at 0.2 to 1.6 us for each, more if there
+ * are many: an object with 30,000 short strings below a `*` keeps an informer's
+ * loop for 5 to 15 ms, one of 16 MB for seconds. The writers of objects decide
+ * how many values there are. */
 typedef struct kin_index_options {
   size_t size;         /**< set by the INIT macro */
   const char *name;    /**< required, unique in the store */
