@@ -66,7 +66,7 @@ void kin__mutation_check_start(kin__mutation_check *check);
 /* Ends reports. Allowed inside the callback. */
 void kin__mutation_check_stop(kin__mutation_check *check);
 /* After a stop, from another task: frees the detector in bounded steps of
- * `count` objects. Returns whether some are left. */
+ * `count` objects or segments. Returns whether some are left. */
 bool kin__mutation_check_free_step(kin__mutation_check *check, size_t count);
 
 void kin__mutation_check_look(kin__mutation_check *check,

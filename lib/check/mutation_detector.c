@@ -256,7 +256,10 @@ bool kin__mutation_detector_drop(kin_mutation_detector *detector,
       drop(detector, id);
     }
   }
-  return detector->dropped < limit;
+  for (; count > 0 && detector->entries.segments.count > 0; count--) {
+    kin__slots_drop_segment(&detector->entries);
+  }
+  return detector->entries.segments.count > 0;
 }
 
 size_t kin_mutation_detector_count(const kin_mutation_detector *detector) {

@@ -16,6 +16,7 @@
 #include <kin/mutation_detector.h>
 
 #include "base/str.h"
+#include "check/mutation_detector.h"
 #include "object/object.h"
 #include "object/seal.h"
 #include "support/fail_alloc.h"
@@ -374,6 +375,32 @@ static void test_mutation_detector_bounded_steps(void **state) {
   teardown(&f);
 }
 
+/* Objects, then the table: one piece a call, and little is left to the end. */
+static void test_mutation_detector_drops_in_steps(void **state) {
+  (void)state;
+  enum { COUNT = 3000, SEGMENT_BYTES = 1024 * 40, LITTLE = 16 << 10 };
+  fixture f;
+  setup(&f);
+  for (unsigned i = 0; i < COUNT; i++) {
+    char key[32];
+    snprintf(key, sizeof key, "shop/p%u", i);
+    kin_object *object = object_keyed(NULL, key, i);
+    add(&f, object);
+    kin_object_unref(object);
+  }
+  size_t before = atomic_load(&f.memory.live_bytes);
+  unsigned calls = 1;
+  while (kin__mutation_detector_drop(f.detector, 1)) {
+    size_t now = atomic_load(&f.memory.live_bytes);
+    assert_true(before - now <= SEGMENT_BYTES);
+    before = now;
+    calls++;
+  }
+  assert_in_range(calls, COUNT, COUNT + 20);
+  assert_true(atomic_load(&f.memory.live_bytes) < LITTLE);
+  teardown(&f);
+}
+
 static void test_mutation_detector_callback_adds(void **state) {
   (void)state;
   fixture f;
@@ -462,6 +489,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_detector_adds_once),
       cmocka_unit_test(test_mutation_detector_costs),
       cmocka_unit_test(test_mutation_detector_bounded_steps),
+      cmocka_unit_test(test_mutation_detector_drops_in_steps),
       cmocka_unit_test(test_mutation_detector_callback_adds),
       cmocka_unit_test(test_mutation_detector_bad_input),
       cmocka_unit_test(test_mutation_detector_fails_cleanly),
