@@ -231,10 +231,11 @@ static bool step(kin__task *task) {
   if (!may_tell(filter)) {
     return false;
   }
-  if (filter->options.on_change != NULL) {
-    return tell_due(filter);
+  if (filter->options.on_change == NULL) {
+    kin__change_batch_step(filter);
+  } else if (tell_due(filter)) {
+    return true;
   }
-  kin__change_batch_step(filter);
   kin__slice slice =
       kin__slice_begin(filter->member.env->sched, DROPS_PER_STEP);
   return kin__change_waits_drop(&filter->waits, &slice, false) ||
@@ -429,7 +430,8 @@ static int make(kin_change_filter **out, kin_informer *informer,
   filter->member.data = options->data;
   filter->informer = informer;
   filter->watch.gone = on_informer_gone;
-  kin__change_waits_init(&filter->waits, env->allocator, informer->store.seed);
+  kin__change_waits_init(&filter->waits, &env->memory->cells,
+                         informer->store.seed);
   kin__timer_init(&filter->timer, on_due);
   kin__task_init(&filter->task, step);
   take_options(filter, options);

@@ -15,6 +15,7 @@ void kin__change_waits_init(kin__change_waits *waits,
                             kin__hash_seed seed) {
   *waits = (kin__change_waits){.allocator = allocator, .seed = seed};
   kin__slots_init(&waits->slots, allocator, sizeof(place));
+  kin__slots_init(&waits->old, allocator, sizeof(place));
   kin__map_init(&waits->map, allocator, &waits->slots);
   kin__timers_init(&waits->due);
   kin__link_init(&waits->waiting);
@@ -24,6 +25,7 @@ void kin__change_waits_init(kin__change_waits *waits,
 void kin__change_waits_finish(kin__change_waits *waits) {
   kin__map_finish(&waits->map);
   kin__slots_finish(&waits->slots);
+  kin__slots_finish(&waits->old);
 }
 
 static uint32_t hash_of(const kin__change_waits *waits,
@@ -80,13 +82,15 @@ void kin__change_wait_set_newest(kin__change_wait *wait,
   kin__object_unref(before);
 }
 
-/* After a burst the table's segments are given back. */
-static void trim(kin__change_waits *waits) {
-  if (waits->map.count == 0 &&
+/* After a burst the slots' segments are given back, in steps. No slot may be
+ * taken from an array that is freed in steps, so a new array takes its place.
+ * The map has shrunk by itself. */
+static void retire_slots(kin__change_waits *waits) {
+  if (waits->map.count == 0 && waits->old.segments.count == 0 &&
       kin__segments_room(&waits->slots.segments) > KIN__SEGMENT_MAX) {
-    kin__change_waits_finish(waits);
+    kin__slots_finish(&waits->old);
+    waits->old = waits->slots;
     kin__slots_init(&waits->slots, waits->allocator, sizeof(place));
-    kin__map_init(&waits->map, waits->allocator, &waits->slots);
   }
 }
 
@@ -100,7 +104,7 @@ void kin__change_waits_remove(kin__change_waits *waits,
   kin__object_unref(wait->told);
   kin__object_unref(wait->newest);
   kin__free(waits->allocator, wait);
-  trim(waits);
+  retire_slots(waits);
 }
 
 kin__change_wait *kin__change_waits_first(const kin__change_waits *waits) {
@@ -131,12 +135,17 @@ bool kin__change_waits_drop(kin__change_waits *waits, kin__slice *slice,
     if (wait == NULL && all) {
       wait = first_of(&waits->waiting);
     }
-    if (wait == NULL) {
+    if (wait == NULL && waits->old.segments.count == 0) {
       return false;
     }
     if (!kin__slice_next(slice)) {
       return true;
     }
-    kin__change_waits_remove(waits, wait);
+    if (wait != NULL) {
+      kin__change_waits_remove(waits, wait);
+    } else {
+      kin__slots_drop_segment(&waits->old);
+      retire_slots(waits);
+    }
   }
 }

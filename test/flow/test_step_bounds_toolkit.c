@@ -3,7 +3,7 @@
 /* One step of any task of what is not an informer does a bounded piece of work:
  * controllers with their reflectors, stores and queues, and with queues of the
  * program's own; the pager; the retry watcher; the check of lists that came as
- * watches. See test_step_bounds.c. */
+ * watches; change filters. See test_step_bounds.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "cache/public_reflector_core.h"
 #include "support/check_world.h"
 #include "support/controller_world.h"
+#include "support/filter_rig.h"
 #include "support/pager_world.h"
 #include "support/retry_world.h"
 #include "support/step_meter.h"
@@ -332,6 +333,73 @@ static void test_list_check_begins_again_in_pieces(void **state) {
   assert_in_range(steps.fail, WALK, 2 * WALK);
 }
 
+/* --- Tables of many keys -------------------------------------------------- */
+
+/* Tables get segments of 1,024, of which there are several. */
+#define KEYS 5000u
+
+static void read_bytes(void *ctx, int64_t *gauges) {
+  const filter_rig *rig = ctx;
+  gauges[0] = (int64_t)atomic_load(&rig->vh.memory.live_bytes);
+}
+
+static void change_all(filter_rig *rig, kin_watch_event_type type, int value) {
+  for (unsigned i = 0; i < KEYS; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "k%u", i);
+    filter_rig_change(rig, type, name, "u", value);
+  }
+  filter_rig_run(rig);
+}
+
+static void count_change(const kin_change *change, void *data) {
+  (void)change;
+  ++*(unsigned *)data;
+}
+
+/* A step tells or drops two waits with an object each, or frees two segments of
+ * the slots. Besides, a segment of the map and a directory may go. */
+static void check_filter(bool is_for_all, bool is_flushed, step_bound bound) {
+  enum { SEGMENT_BYTES = 17 << 10, OTHER_BYTES = 8 << 10 };
+  filter_rig rig;
+  step_meter meter;
+  unsigned told = 0;
+  filter_rig_init(&rig, 0);
+  rig.options.debounce_ms = 100;
+  if (is_for_all) {
+    filter_rig_for_all(&rig, 100, 0);
+  } else {
+    rig.on_change = count_change;
+    rig.data = &told;
+  }
+  filter_rig_open(&rig);
+  change_all(&rig, KIN_WATCH_ADDED, 1);
+  assert_int_equal(kin_change_filter_waiting(rig.filter), KEYS);
+  step_meter_begin(&meter, &rig.vh.script, bound, read_bytes, &rig);
+  rig.log[0] = '\0';
+  if (is_flushed) {
+    kin_change_filter_flush(rig.filter);
+    filter_rig_run(&rig);
+    assert_int_equal(kin_change_filter_waiting(rig.filter), 0);
+    assert_int_equal(told, is_for_all ? 0 : KEYS);
+  } else {
+    assert_int_equal(kin_change_filter_close(rig.filter, NULL, NULL), 0);
+    filter_rig_run(&rig);
+  }
+  step_meter_expect(&meter, 0, "bytes",
+                    pieces_of(bound) * SEGMENT_BYTES + OTHER_BYTES,
+                    KEYS * (int64_t)sizeof(void *));
+  rig.log[0] = '\0';
+  filter_rig_close(&rig);
+}
+
+static void test_change_filter_frees_in_pieces(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 8; i++) {
+    check_filter((i & 1) != 0, (i & 2) != 0, bounds[i / 4]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_controller_in_order),
@@ -345,6 +413,7 @@ int main(void) {
       cmocka_unit_test(test_list_check_compares_in_pieces),
       cmocka_unit_test(test_list_check_names_in_pieces),
       cmocka_unit_test(test_list_check_begins_again_in_pieces),
+      cmocka_unit_test(test_change_filter_frees_in_pieces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
