@@ -47,8 +47,11 @@ struct kin_lingering_index {
   kin__member member;
   kin_informer *informer; /* NULL once it is gone */
   const kin__index *live; /* the store's index */
-  kin__index *gone;
+  kin__index *gone;       /* NULL at the end of the close */
   kin__slots slots;
+  /* After many have lingered: the tables of those, to be freed. */
+  kin__index *old_gone; /* NULL: none */
+  kin__slots old_slots;
   kin__link order; /* the one that left first is first */
   kin__gone_watch gone_watch;
   kin__change_watch change_watch;
@@ -89,6 +92,38 @@ static void drop(kin_lingering_index *index, left *l) {
   kin__object_unref(object);
 }
 
+/* Large tables are freed in steps, so new ones take their places. Without memory
+ * they stay until nothing lingers the next time. */
+static void retire_tables(kin_lingering_index *index) {
+  kin__index *fresh;
+  if (index->slots.live == 0 && index->old_slots.segments.count == 0 &&
+      kin__segments_room(&index->slots.segments) > KIN__SEGMENT_MAX &&
+      kin__index_new_like(&fresh, index->gone) == 0) {
+    index->old_gone = index->gone;
+    index->old_slots = index->slots;
+    index->gone = fresh;
+    kin__slots_init(&index->slots, index->old_slots.allocator, sizeof(left));
+  }
+}
+
+/* Frees tables for a slice. Returns whether there is more. */
+static bool free_tables(kin__index **gone, kin__slots *slots,
+                        kin__slice *slice) {
+  while (*gone != NULL || slots->segments.count > 0) {
+    if (!kin__slice_next(slice)) {
+      return true;
+    }
+    uint32_t budget = 1;
+    if (*gone == NULL) {
+      kin__slots_drop_segment(slots);
+    } else if (!kin__index_free_step(*gone, &budget)) {
+      *gone = NULL;
+    }
+  }
+  kin__slots_finish(slots);
+  return false;
+}
+
 static void set_timer(kin_lingering_index *index) {
   const left *l = first_left(index);
   if (l != NULL && !index->timer.is_active) {
@@ -117,11 +152,16 @@ static bool step(kin__task *task) {
     drop(index, l);
   }
   if (is_closing) {
+    if (free_tables(&index->old_gone, &index->old_slots, &slice) ||
+        free_tables(&index->gone, &index->slots, &slice)) {
+      return true;
+    }
     kin__member_end(&index->member);
-  } else {
-    set_timer(index);
+    return false;
   }
-  return false;
+  set_timer(index);
+  retire_tables(index);
+  return free_tables(&index->old_gone, &index->old_slots, &slice);
 }
 
 /* --- Keeping -------------------------------------------------------------- */
@@ -259,16 +299,9 @@ static void on_changed(kin__change_watch *watch,
 
 /* --- Life ----------------------------------------------------------------- */
 
-static void free_index(kin_lingering_index *index) {
-  if (index->gone != NULL) {
-    kin__index_free(index->gone);
-  }
-  kin__slots_finish(&index->slots);
-  kin__free(index->member.env->allocator, index);
-}
-
 static void on_free(kin__member *member) {
-  free_index(KIN__CONTAINER_OF(member, kin_lingering_index, member));
+  kin__free(member->env->allocator,
+            KIN__CONTAINER_OF(member, kin_lingering_index, member));
 }
 
 static void on_close(kin__member *member) {
@@ -325,7 +358,8 @@ static int make(kin_lingering_index **out, kin_informer *informer,
     return KIN_ENOMEM;
   }
   kin__member_init(&index->member, &member_ops, env);
-  kin__slots_init(&index->slots, env->allocator, sizeof(left));
+  kin__slots_init(&index->slots, &env->memory->cells, sizeof(left));
+  kin__slots_init(&index->old_slots, &env->memory->cells, sizeof(left));
   for (size_t i = 0; i < 2; i++) {
     index->seeds[i] = kin__random_hash_seed(env->random);
   }
@@ -336,7 +370,7 @@ static int make(kin_lingering_index **out, kin_informer *informer,
   int err =
       kin__index_new(&index->gone, env->memory, index->seeds[0], &own, true);
   if (err != 0) {
-    free_index(index);
+    kin__free(env->allocator, index);
     return err;
   }
   *out = index;
@@ -404,8 +438,11 @@ int kin_lingering_index_open(kin_lingering_index **out, kin_informer *informer,
 
 /* --- Looking up ----------------------------------------------------------- */
 
+/* `index` may be NULL: after its informer's close, `gone` may be freed before
+ * the program hears of the end. */
 static uint32_t first_posting(const kin__index *index, kin_str value) {
-  const kin__index_value *found = kin__index_find(index, value);
+  const kin__index_value *found =
+      index != NULL ? kin__index_find(index, value) : NULL;
   return found != NULL ? found->first : KIN__NO_SLOT;
 }
 
@@ -428,7 +465,8 @@ static const kin_object *next_live(const kin_lingering_index *index,
  * over. */
 static const left *next_gone(const kin_lingering_index *index,
                              uint32_t *posting) {
-  const kin__posting *p = kin__index_posting(index->gone, *posting);
+  const kin__posting *p =
+      index->gone != NULL ? kin__index_posting(index->gone, *posting) : NULL;
   if (p == NULL) {
     return NULL;
   }

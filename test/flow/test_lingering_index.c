@@ -334,6 +334,22 @@ static void test_no_gap(void **state) {
   close_world(&w);
 }
 
+/* The program may look until it hears of the end. */
+static void look_at_end(void *ctx, bool is_before) {
+  (void)is_before;
+  world *w = ctx;
+  if (w->closed == 0) {
+    kin_lingering_cursor cursor;
+    assert_int_equal(
+        kin_lingering_index_find(w->index, kin__cstr("10.0.0.1"), &cursor), 0);
+    const kin_object *object =
+        kin_lingering_index_next(w->index, &cursor, NULL);
+    assert_ptr_equal(
+        kin_lingering_index_owner(w->index, kin__cstr("10.0.0.1"), 0, NULL),
+        object);
+  }
+}
+
 static void test_ends(void **state) {
   (void)state;
   for (int how = 0; how < 3; how++) {
@@ -354,8 +370,13 @@ static void test_ends(void **state) {
       expect_owner(&w, "10.0.0.1", 0, "a");
       if (how == 2) {
         assert_int_equal(kin_lingering_index_close(w.index, NULL, NULL), 0);
+      } else {
+        w.rig.vh.script.sched.max_pieces = 1;
+        w.rig.vh.script.on_step = look_at_end;
+        w.rig.vh.script.on_step_ctx = &w;
       }
       filter_rig_run(&w.rig);
+      w.rig.vh.script.on_step = NULL;
     }
     assert_int_equal(w.closed, 1);
     close_world(&w);

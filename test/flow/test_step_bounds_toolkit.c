@@ -3,7 +3,7 @@
 /* One step of any task of what is not an informer does a bounded piece of work:
  * controllers with their reflectors, stores and queues, and with queues of the
  * program's own; the pager; the retry watcher; the check of lists that came as
- * watches; change filters. See test_step_bounds.c. */
+ * watches; change filters and lingering indices. See test_step_bounds.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <kin/lingering_index.h>
 
 #include "cache/public_reflector_core.h"
 #include "support/check_world.h"
@@ -400,6 +402,63 @@ static void test_change_filter_frees_in_pieces(void **state) {
   }
 }
 
+static void open_lingering(filter_rig *rig, kin_lingering_index **out) {
+  filter_rig_init(rig, 0);
+  assert_int_equal(filter_rig_open_informer(rig), 0);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "name";
+  index.pointer = "/metadata/name";
+  kin_store *store = kin_informer_store(rig->informer);
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  kin_lingering_index_options options = KIN_LINGERING_INDEX_OPTIONS_INIT;
+  options.name = "name";
+  options.linger_ms = 1000;
+  options.max_objects = KEYS;
+  assert_int_equal(kin_lingering_index_open(out, rig->informer, &options), 0);
+}
+
+static void linger_all(filter_rig *rig, const kin_lingering_index *index) {
+  change_all(rig, KIN_WATCH_ADDED, 1);
+  change_all(rig, KIN_WATCH_DELETED, 1);
+  assert_int_equal(kin_lingering_index_count(index), KEYS);
+}
+
+/* A step drops two objects, or frees two segments of the tables. */
+static void check_lingering(bool is_closed, step_bound bound) {
+  enum { SEGMENT_BYTES = 60 << 10, ENTRY_BYTES = 100 };
+  filter_rig rig;
+  step_meter meter;
+  kin_lingering_index *index;
+  open_lingering(&rig, &index);
+  /* After the expiry the new tables do what the old ones did. */
+  for (int round = 0; round < (is_closed ? 1 : 2); round++) {
+    linger_all(&rig, index);
+    size_t before = atomic_load(&rig.vh.memory.live_bytes);
+    step_meter_begin(&meter, &rig.vh.script, bound, read_bytes, &rig);
+    if (is_closed) {
+      assert_int_equal(kin_lingering_index_close(index, NULL, NULL), 0);
+      filter_rig_run(&rig);
+    } else {
+      filter_rig_pass(&rig, 1000);
+      assert_int_equal(kin_lingering_index_count(index), 0);
+    }
+    rig.vh.script.sched.max_pieces = UINT32_MAX;
+    rig.vh.script.on_step = NULL;
+    size_t after = atomic_load(&rig.vh.memory.live_bytes);
+    assert_true(before - after > KEYS * ENTRY_BYTES);
+    step_meter_expect(&meter, 0, "bytes", pieces_of(bound) * SEGMENT_BYTES,
+                      KEYS * ENTRY_BYTES);
+  }
+  filter_rig_close(&rig);
+}
+
+static void test_lingering_index_frees_in_pieces(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 4; i++) {
+    check_lingering((i & 1) != 0, bounds[i / 2]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_controller_in_order),
@@ -414,6 +473,7 @@ int main(void) {
       cmocka_unit_test(test_list_check_names_in_pieces),
       cmocka_unit_test(test_list_check_begins_again_in_pieces),
       cmocka_unit_test(test_change_filter_frees_in_pieces),
+      cmocka_unit_test(test_lingering_index_frees_in_pieces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
