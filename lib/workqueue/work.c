@@ -40,13 +40,19 @@ bool kin__work_clear_step(kin__work *work, uint32_t count) {
   return false;
 }
 
-void kin__work_finish(kin__work *work) {
-  kin__link *node = work->processing.next;
-  for (; node != &work->processing; node = node->next) {
+bool kin__work_finish_step(kin__work *work) {
+  kin__link *first = work->processing.next;
+  if (first != &work->processing) {
+    kin__link_remove(first);
     kin__free(work->allocator,
-              KIN__CONTAINER_OF(node, kin__work_record, node)->entry);
+              KIN__CONTAINER_OF(first, kin__work_record, node)->entry);
+  } else if (work->records.segments.count > 0) {
+    kin__slots_drop_segment(&work->records);
+  } else {
+    kin__slots_finish(&work->records);
+    return false;
   }
-  kin__slots_finish(&work->records);
+  return true;
 }
 
 /* --- Entries -------------------------------------------------------------- */

@@ -66,13 +66,14 @@ void kin__work_init(kin__work *work, const kin_allocator *allocator,
                     kin_work_queue *queue, kin_rate_limiter *limiter,
                     kin__hash_seed seed, uint32_t max_keys);
 
-/* Frees up to `count` pieces of all but what kin__work_finish frees. Returns
- * whether anything is left. From then on only these two functions may be
- * called. */
+/* Frees up to `count` pieces of all but what kin__work_finish_step frees.
+ * Returns whether anything is left. From then on only these two functions may
+ * be called. */
 bool kin__work_clear_step(kin__work *work, uint32_t count);
-/* Frees the records, and the entries that are processing: their keys are valid
- * until the queue is gone. At most 65,536 for an attached queue. */
-void kin__work_finish(kin__work *work);
+/* Frees a piece of the entries that are processing and then of the records:
+ * items and their keys are valid until the first call. Returns whether anything
+ * is left. */
+bool kin__work_finish_step(kin__work *work);
 
 /* Adds a key after a delay; 0: now. Errors: see kin_work_queue_add. */
 int kin__work_add(kin__work *work, kin_str key, int priority,

@@ -73,16 +73,40 @@ static void tell_drained(kin_work_queue *queue) {
 
 /* --- The end -------------------------------------------------------------- */
 
-static bool close_step(kin_work_queue *queue) {
+static bool clear_piece(kin__work *work) {
+  return kin__work_clear_step(work, 1);
+}
+
+/* Does a slice of pieces. Returns whether there are more. */
+static bool free_some(kin_work_queue *queue, bool (*free_piece)(kin__work *)) {
   bool has_more = true;
   kin__slice slice = kin__slice_begin_small(queue->env->sched, PIECES_PER_STEP);
   while (has_more && kin__slice_next(&slice)) {
-    has_more = kin__work_clear_step(&queue->work, 1);
+    has_more = free_piece(&queue->work);
   }
+  return has_more;
+}
+
+static bool close_step(kin_work_queue *queue) {
+  bool has_more = free_some(queue, clear_piece);
   if (!has_more) {
     kin__member_end(&queue->member);
   }
   return has_more;
+}
+
+/* Items are valid until the close callbacks. If one slice cannot free all
+ * items, the rest and the queue are freed after the callbacks, and the client
+ * waits. */
+static void on_gone(kin__deferred *deferred) {
+  kin_work_queue *queue =
+      KIN__CONTAINER_OF(deferred, kin_work_queue, member.gone);
+  if (free_some(queue, kin__work_finish_step)) {
+    kin__member_end(&queue->member);
+    kin__member_tell_closed(&queue->member);
+  } else {
+    kin__member_gone(&queue->member);
+  }
 }
 
 void kin__work_loop_close(kin_work_queue *queue) {
@@ -120,4 +144,5 @@ static void on_timer(kin__timer *timer) {
 void kin__work_loop_init(kin_work_queue *queue) {
   kin__task_init(&queue->task, step);
   kin__timer_init(&queue->timer, on_timer);
+  queue->member.gone.cb = on_gone;
 }

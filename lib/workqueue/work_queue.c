@@ -45,7 +45,8 @@ static const char *fault_of(const kin_work_queue_options *o, bool is_attached) {
 
 static void free_queue(kin_work_queue *queue) {
   kin_allocator allocator = queue->allocator;
-  kin__work_finish(&queue->work);
+  while (kin__work_finish_step(&queue->work)) {
+  }
   kin__free(&allocator, queue->name);
   kin__free(&allocator, queue);
 }

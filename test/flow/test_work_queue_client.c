@@ -559,6 +559,50 @@ static void test_steps_of_a_close(void **state) {
   }
 }
 
+static void keep(world *w, const kin_work_item *item) {
+  (void)w;
+  (void)item;
+}
+
+static bool closes_client_at_end;
+
+static void on_closed_in_steps(void *data) {
+  world *w = data;
+  on_closed(w);
+  if (closes_client_at_end) {
+    vh_close(&w->vh);
+  }
+}
+
+/* Keys that are worked on are freed in steps, too: from the close callbacks on,
+ * which may close the client. */
+static void test_steps_of_a_close_with_items(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    world w;
+    init(&w, 0);
+    w.options.concurrency = 3000;
+    w.options.on_closed = on_closed_in_steps;
+    closes_client_at_end = i == 1;
+    assert_int_equal(try_open(&w), 0);
+    w.then = keep;
+    char key[8];
+    for (int k = 0; k < 3000; k++) {
+      snprintf(key, sizeof key, "%d", k);
+      assert_int_equal(kin_work_queue_add(w.queue, kin__cstr(key)), 0);
+    }
+    script_run(&w.vh.script);
+    assert_int_equal(w.calls, 3000);
+    step_meter meter;
+    step_meter_begin(&meter, &w.vh.script, STEP_PIECES, read_gauges, &w);
+    assert_int_equal(kin_work_queue_close(w.queue, NULL, NULL), 0);
+    script_run(&w.vh.script);
+    assert_int_equal(w.closed, 1);
+    step_meter_expect(&meter, BLOCKS, "blocks", 8, 3000);
+    finish(&w);
+  }
+}
+
 /* --- Options -------------------------------------------------------------- */
 
 static void expect_problem(world *w, int code, const char *text) {
@@ -616,6 +660,7 @@ int main(void) {
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_work_queue_steps),
       cmocka_unit_test(test_steps_of_a_close),
+      cmocka_unit_test(test_steps_of_a_close_with_items),
       cmocka_unit_test(test_work_queue_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
