@@ -152,10 +152,13 @@ typedef struct kin_change_filter_options {
    * if they have the same elements in this order; white space does not count;
    * strings are equal whether written with escapes or without, but two that are
    * both written with escapes, in different ways, differ; numbers are compared
-   * as written, so 1 and 1.0 differ. One comparison reads at most 32 times the
-   * bytes of the two values, and at most 4 times their bytes and 1 MiB more; it
-   * goes 64 levels deep. Values that need more differ. So do fields that cannot
-   * be read, because the object's text is malformed before their end.
+   * as written, so 1 and 1.0 differ. A comparison reads at most 32 times the
+   * bytes of the two values, and goes 64 levels deep. All comparisons of two
+   * objects read at most 512 KiB together, or 4 times the bytes of the objects
+   * if these have over 512 KiB together. Values that need more differ: an
+   * update that only changes the order of members is told then. So do fields
+   * that cannot be read, because the object's text is malformed before their
+   * end.
    *
    * The informer must store something of each: kin_informer_options.fields,
    * drop_labels and metadata_only decide. What is not stored would not change,

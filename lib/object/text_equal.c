@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "object/text_equal.h"
 
-#include <stdint.h>
-
 #include "base/str.h"
 #include "object/text.h"
 
@@ -135,12 +133,12 @@ static bool are_equal(comparison *c, kin_str a, kin_str b) {
   return is_equal;
 }
 
-bool kin__text_equal(kin_str a, kin_str b) {
-  uint64_t bytes = (uint64_t)a.length + b.length;
-  uint64_t reads = KIN__TEXT_EQUAL_READS * bytes;
+bool kin__text_equal(kin_str a, kin_str b, uint64_t *bytes_left) {
   uint64_t most =
-      KIN__TEXT_EQUAL_LARGE_READS * bytes + KIN__TEXT_EQUAL_LARGE_BYTES;
-  comparison c = {.bytes_left = READS_AT_LEAST + (reads < most ? reads : most),
-                  .levels_left = KIN__TEXT_EQUAL_DEPTH};
-  return are_equal(&c, a, b);
+      READS_AT_LEAST + KIN__TEXT_EQUAL_READS * ((uint64_t)a.length + b.length);
+  most = most < *bytes_left ? most : *bytes_left;
+  comparison c = {.bytes_left = most, .levels_left = KIN__TEXT_EQUAL_DEPTH};
+  bool is_equal = are_equal(&c, a, b);
+  *bytes_left -= most - c.bytes_left;
+  return is_equal;
 }

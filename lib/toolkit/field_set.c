@@ -68,9 +68,10 @@ static bool has_same_fields(kin__field_set *set, kin_str a, kin_str b) {
                               of_a);
   (void)kin_fields_read_value(set->fields, kin__value_of_text(b.data, b.length),
                               of_b);
+  uint64_t bytes_left = kin__text_equal_bound((uint64_t)a.length + b.length);
   for (size_t i = 0; i < set->count; i++) {
     if (!is_readable(of_a[i]) || !is_readable(of_b[i]) ||
-        !kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
+        !kin__text_equal(text_of(of_a[i]), text_of(of_b[i]), &bytes_left)) {
       return false;
     }
   }

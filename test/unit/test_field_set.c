@@ -74,13 +74,18 @@ static const struct {
     {"{\"a\":1,x}", "{\"a\":1,x}", true},
 };
 
+static bool is_text_equal(kin_str a, kin_str b) {
+  uint64_t bytes_left = kin__text_equal_bound(a.length + b.length);
+  return kin__text_equal(a, b, &bytes_left);
+}
+
 static void test_values(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     kin_str a = kin__cstr(values[i].a);
     kin_str b = kin__cstr(values[i].b);
-    if (kin__text_equal(a, b) != values[i].is_equal ||
-        kin__text_equal(b, a) != values[i].is_equal) {
+    if (is_text_equal(a, b) != values[i].is_equal ||
+        is_text_equal(b, a) != values[i].is_equal) {
       fail_msg("%s and %s", values[i].a, values[i].b);
     }
   }
@@ -89,10 +94,9 @@ static void test_values(void **state) {
 /* A NUL is no white space. */
 static void test_nul_is_no_json(void **state) {
   (void)state;
-  assert_false(
-      kin__text_equal(KIN__LIT("{\"a\":{}\0}"), KIN__LIT("{\"a\":{}}")));
-  assert_false(kin__text_equal(KIN__LIT("[{}\0]"), KIN__LIT("[{}]")));
-  assert_true(kin__text_equal(KIN__LIT("[{} ]"), KIN__LIT("[{}]")));
+  assert_false(is_text_equal(KIN__LIT("{\"a\":{}\0}"), KIN__LIT("{\"a\":{}}")));
+  assert_false(is_text_equal(KIN__LIT("[{}\0]"), KIN__LIT("[{}]")));
+  assert_true(is_text_equal(KIN__LIT("[{} ]"), KIN__LIT("[{}]")));
 }
 
 /* `count` levels around a number, with a blank to make the bytes differ. */
@@ -113,9 +117,9 @@ static void test_depth(void **state) {
   for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
     char *a = nested(depths[i], "1");
     char *b = nested(depths[i], " 1");
-    assert_int_equal(kin__text_equal(kin__cstr(a), kin__cstr(b)),
+    assert_int_equal(is_text_equal(kin__cstr(a), kin__cstr(b)),
                      depths[i] <= KIN__TEXT_EQUAL_DEPTH);
-    assert_true(kin__text_equal(kin__cstr(a), kin__cstr(a)));
+    assert_true(is_text_equal(kin__cstr(a), kin__cstr(a)));
     free(a);
     free(b);
   }
@@ -138,7 +142,7 @@ static bool is_reversed_equal(int count, int reversed, int length) {
     }
     strcpy(at, "}");
   }
-  bool is_equal = kin__text_equal(kin__cstr(texts[0]), kin__cstr(texts[1]));
+  bool is_equal = is_text_equal(kin__cstr(texts[0]), kin__cstr(texts[1]));
   free(texts[0]);
   free(texts[1]);
   return is_equal;
@@ -152,11 +156,13 @@ static void test_reads_are_bounded(void **state) {
   assert_false(is_reversed_equal(20000, 20000, 1));
 }
 
-/* Members of 1 MB in the opposite order need less than 32 times the bytes, and
- * more than a step may read. */
+/* Members in the opposite order need less than 32 times the bytes: 16 times.
+ * Those of 16 KB are within the bound of a step; those of 50 KB and of 900 KB
+ * are not. */
 static void test_large_reads_are_bounded(void **state) {
   (void)state;
-  assert_true(is_reversed_equal(30, 30, 100));
+  assert_true(is_reversed_equal(30, 30, 500));
+  assert_false(is_reversed_equal(30, 30, 1600));
   assert_false(is_reversed_equal(30, 30, 30000));
 }
 
@@ -225,6 +231,42 @@ static void test_fields(void **state) {
   set = fields_of(whole, 1);
   assert_true(is_same(&set, "'x':1", "'x': 1"));
   assert_false(is_same(&set, "'x':1", "'x':2"));
+  kin__field_set_finish(&set);
+}
+
+/* An object with `count` fields, each with 30 members, in one of two orders. */
+static kin_object *object_of_fields(unsigned count, bool is_reversed) {
+  static char text[64 * 30 * 50];
+  char *at = text + sprintf(text, "'metadata':{'name':'x'}");
+  for (unsigned i = 0; i < count; i++) {
+    at += sprintf(at, ",'f%u':{", i);
+    for (int k = 0; k < 30; k++) {
+      at += sprintf(at, "%s'k%d':'%030d'", k > 0 ? "," : "",
+                    is_reversed ? 29 - k : k, 1);
+    }
+    at += sprintf(at, "}");
+  }
+  return object_format(NULL, "{%s}", text);
+}
+
+/* Each field may be read 16 times, and 64 of them may not. */
+static void test_reads_of_all_fields_are_bounded(void **state) {
+  (void)state;
+  static const unsigned counts[] = {1, 8, 64};
+  static char texts[64][8];
+  const char *fields[64];
+  for (unsigned i = 0; i < 64; i++) {
+    snprintf(texts[i], sizeof texts[i], "/f%u", i);
+    fields[i] = texts[i];
+  }
+  kin__field_set set = fields_of(fields, 64);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    kin_object *a = object_of_fields(counts[i], false);
+    kin_object *b = object_of_fields(counts[i], true);
+    assert_int_equal(kin__field_set_is_same(&set, a, b), counts[i] < 64);
+    kin_object_unref(a);
+    kin_object_unref(b);
+  }
   kin__field_set_finish(&set);
 }
 
@@ -300,6 +342,7 @@ int main(void) {
       cmocka_unit_test(test_large_reads_are_bounded),
       cmocka_unit_test(test_equal_begin_is_read_once),
       cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_reads_of_all_fields_are_bounded),
       cmocka_unit_test(test_malformed_fields),
       cmocka_unit_test(test_refused_fields),
       cmocka_unit_test(test_sweep_allocations),
