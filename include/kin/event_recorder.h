@@ -84,7 +84,8 @@ typedef struct kin_event_recorder_options {
         NULL                                                                   \
   }
 
-/** Opens a recorder; nothing is sent.
+/** Opens a recorder; nothing is sent. With an allocator of the program's, 8 bytes
+ * are cleared for each of max_series; the C library gives clear memory.
  * Errors: KIN_EINVAL (a name that is missing or too long, a number over its
  * limit; kin_client_problem says which), KIN_ENOTSUP (members of a newer
  * version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */

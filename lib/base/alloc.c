@@ -38,6 +38,9 @@ void *kin__calloc(const kin_allocator *allocator, size_t count, size_t size) {
   if (size != 0 && count > SIZE_MAX / size) {
     return NULL;
   }
+  if (allocator->malloc == libc_malloc && count * size > 0) {
+    return calloc(count, size); /* a large block is clear already */
+  }
   void *p = kin__malloc(allocator, count * size);
   if (p != NULL) {
     memset(p, 0, count * size);
