@@ -219,8 +219,8 @@ KIN_EXTERN int kin_work_done_after(const kin_work_item *item,
  * time before the last one counts as the last one. Up to 1,024 keys that are
  * due are added. *next_ns, unless `next_ns` is NULL, gets the time at which the
  * next key is due: up to now_ns if this function should be called again,
- * UINT64_MAX if no key waits. After a shutdown keys that wait are dropped here,
- * too.
+ * UINT64_MAX if no key waits, or only keys whose time is that or later. After a
+ * shutdown keys that wait are dropped here, too.
  * Errors: KIN_EINVAL (an attached queue). */
 KIN_EXTERN int kin_work_queue_advance(kin_work_queue *queue, uint64_t now_ns,
                                       uint64_t *next_ns);
