@@ -99,6 +99,7 @@ set(kinformer_sources
   lib/decode/key_only.c
   lib/decode/list.c
   lib/decode/projection.c
+  lib/decode/projection_build.c
   lib/decode/status.c
   lib/decode/watch.c
   lib/listwatch/backoff.c
