@@ -399,7 +399,8 @@ static void on_timer(kin__timer *timer) {
     kin__exchange_start_timer(exchange, exchange->state == KIN__EXCHANGE_OPENING
                                             ? transport->connect_timeout_ms
                                             : transport->response_timeout_ms);
-  } else {
+  } else if (exchange->state != KIN__EXCHANGE_WAITING ||
+             !kin__timer_delay(net->timers, timer)) {
     kin__exchange_enter(exchange);
     time_out(exchange);
     kin__exchange_leave(exchange);

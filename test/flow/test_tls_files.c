@@ -685,6 +685,27 @@ static void test_tls_files_wait(void **state) {
   plug_close(&p);
 }
 
+/* The loop was blocked for longer than a request waits for certificates, and
+ * they have been read meanwhile. */
+static void test_tls_files_on_a_late_loop(void **state) {
+  (void)state;
+  tls_world t;
+  tls_world_setup(&t, &hello, 1);
+  pool_plug p;
+  plug_open(&p, &t.w.loop);
+  fetch f = {.world = &t.w};
+  assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+  world_run_tasks(&t.w);
+  world_advance(&t.w, WORLD_CONNECT_MS + 1000);
+  assert_int_equal(f.ends, 0);
+  plug_pull(&p);
+  fetch_until_end(&f);
+  assert_string_equal(f.error.message, "");
+  fetch_finish(&f);
+  tls_world_close(&t);
+  plug_close(&p);
+}
+
 /* The pool has no time to look at files that have been read before: a request on
  * a kept connection and one on a new connection wait for a second, later ones do
  * not wait, and all have the certificates in hand. Then a replaced pair is
@@ -864,6 +885,7 @@ int main(void) {
       cmocka_unit_test(test_tls_files_late_session),
       cmocka_unit_test(test_tls_files_session_ends_with_file),
       cmocka_unit_test(test_tls_files_wait),
+      cmocka_unit_test(test_tls_files_on_a_late_loop),
       cmocka_unit_test(test_tls_files_busy_pool),
       cmocka_unit_test(test_tls_files_busy_pool_and_new_pair),
       cmocka_unit_test(test_tls_files_busy_pool_and_refused_pair),
