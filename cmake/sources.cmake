@@ -71,6 +71,7 @@ set(kinformer_sources
   lib/transport/http1.c
   lib/transport/http1_trial.c
   lib/transport/impersonate.c
+  lib/transport/ip.c
   lib/transport/net.c
   lib/transport/pool.c
   lib/transport/probe.c

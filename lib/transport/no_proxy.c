@@ -9,41 +9,31 @@
 #include <uv.h>
 
 #include "base/str.h"
+#include "transport/ip.h"
 
 /* The server, as the entries are compared with it. */
 typedef struct target {
   kin_str host;
   char port[6];
   bool is_address;
-  unsigned char address[16];
+  unsigned char address[KIN__IP_BYTES];
 } target;
 
-static const unsigned char ip4_prefix[12] = {0, 0, 0, 0, 0,    0,
-                                             0, 0, 0, 0, 0xff, 0xff};
-
-static bool is_ip4(const unsigned char address[16]) {
-  return memcmp(address, ip4_prefix, sizeof ip4_prefix) == 0;
-}
-
-/* IPv4 addresses are mapped to IPv6. */
-static bool parse_address(kin_str text, unsigned char address[16]) {
+static bool parse_address(kin_str text, unsigned char address[KIN__IP_BYTES]) {
   char copy[INET6_ADDRSTRLEN];
-  if (text.length == 0 || text.length >= sizeof copy ||
-      memchr(text.data, '%', text.length) != NULL) {
-    return false; /* libuv would skip a zone */
+  if (text.length == 0 || text.length >= sizeof copy) {
+    return false;
   }
   memcpy(copy, text.data, text.length);
   copy[text.length] = '\0';
-  memcpy(address, ip4_prefix, sizeof ip4_prefix);
-  return uv_inet_pton(AF_INET, copy, address + sizeof ip4_prefix) == 0 ||
-         uv_inet_pton(AF_INET6, copy, address) == 0;
+  return kin__ip_parse(copy, address);
 }
 
 static bool is_loopback(const target *server) {
   static const unsigned char ip6_loopback[16] = {[15] = 1};
   const unsigned char *address = server->address;
   return server->is_address &&
-         ((is_ip4(address) && address[12] == 127) ||
+         ((kin__ip_is_ip4(address) && address[12] == 127) ||
           memcmp(address, ip6_loopback, sizeof ip6_loopback) == 0);
 }
 
@@ -73,7 +63,7 @@ typedef enum range_match { NO_RANGE, OUTSIDE_RANGE, INSIDE_RANGE } range_match;
 static range_match match_range(kin_str entry, const target *server) {
   kin_str text;
   kin_str digits;
-  unsigned char address[16];
+  unsigned char address[KIN__IP_BYTES];
   uint64_t bits;
   if (!split(entry, '/', &text, &digits) || !parse_address(text, address) ||
       !kin__str_to_u64(digits, &bits)) {
@@ -85,7 +75,8 @@ static range_match match_range(kin_str entry, const target *server) {
   if (bits > 128) {
     return NO_RANGE;
   }
-  return server->is_address && is_ip4(address) == is_ip4(server->address) &&
+  return server->is_address &&
+                 kin__ip_is_ip4(address) == kin__ip_is_ip4(server->address) &&
                  has_prefix(address, server->address, (size_t)bits)
              ? INSIDE_RANGE
              : OUTSIDE_RANGE;
@@ -144,7 +135,7 @@ static bool match(kin_str entry, const target *server) {
       (port.length > 0 && !kin__str_equal(port, kin__cstr(server->port)))) {
     return false;
   }
-  unsigned char address[16];
+  unsigned char address[KIN__IP_BYTES];
   if (parse_address(host, address)) {
     return server->is_address &&
            memcmp(address, server->address, sizeof address) == 0;

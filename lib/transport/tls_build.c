@@ -354,10 +354,11 @@ static bool set_name(SSL_CTX *context, const kin__tls_settings *settings) {
   X509_VERIFY_PARAM_set_hostflags(param,
                                   X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-  size_t length = settings->address_length;
-  const unsigned char *end = settings->address + sizeof settings->address;
-  int is_set = length > 0
-                   ? X509_VERIFY_PARAM_set1_ip(param, end - length, length)
+  const unsigned char *ip = settings->address;
+  size_t skipped = kin__ip_is_ip4(ip) ? KIN__IP_BYTES - KIN__IP4_BYTES : 0;
+  int is_set = settings->is_address
+                   ? X509_VERIFY_PARAM_set1_ip(param, ip + skipped,
+                                               KIN__IP_BYTES - skipped)
                    : X509_VERIFY_PARAM_set1_host(param, settings->name, 0);
   return is_set == 1 &&
          X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1;

@@ -10,6 +10,7 @@
 
 #include "base/library.h"
 #include "transport/file.h"
+#include "transport/ip.h"
 #include "transport/tls_error.h"
 
 /* Builds an SSL_CTX from settings, on a thread of libuv's pool: parsing the
@@ -34,8 +35,8 @@ typedef struct kin__tls_settings {
   char *data[KIN__TLS_PARTS]; /* PEM, or NULL; wins over the file (TR-01) */
   char *name; /* the host name or address that the server's certificate must
                * name */
-  unsigned char address[16]; /* ends with the bytes of the address */
-  uint8_t address_length;    /* 4 or 16; 0: name is none */
+  unsigned char address[KIN__IP_BYTES];
+  bool is_address; /* name is `address` */
   bool is_insecure;
   /* SSL_CERT_FILE and SSL_CERT_DIR, or NULL; used if there is no authority. */
   char *system_file;

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "transport/environment.h"
+#include "transport/ip.h"
 #include "transport/secret.h"
 #include "transport/tls_stream.h"
 
@@ -22,19 +23,6 @@
 #define MAX_SESSION_MS (24u * 3600u * 1000u)
 
 /* --- Options -------------------------------------------------------------- */
-
-/* The last bytes are those of the address. Returns their number, or 0 if the
- * name is none. As in Go, an IPv4 address in the form of IPv6 is IPv4. */
-static uint8_t parse_address(const char *name, unsigned char bytes[16]) {
-  static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-  if (uv_inet_pton(AF_INET, name, bytes + sizeof mapped) == 0) {
-    return 4;
-  }
-  if (strchr(name, '%') != NULL || uv_inet_pton(AF_INET6, name, bytes) != 0) {
-    return 0;
-  }
-  return memcmp(bytes, mapped, sizeof mapped) == 0 ? 4 : 16;
-}
 
 static bool is_name(const char *name) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
@@ -46,8 +34,8 @@ static bool is_name(const char *name) {
 }
 
 bool kin__tls_is_server_name(const char *name) {
-  unsigned char unused[16];
-  return parse_address(name, unused) > 0 || is_name(name);
+  unsigned char unused[KIN__IP_BYTES];
+  return kin__ip_parse(name, unused) || is_name(name);
 }
 
 const char *kin__tls_options_check(const kin__tls_options *options) {
@@ -98,7 +86,7 @@ static bool copy_name(kin__net *net, kin__tls_settings *settings,
   if (length > 1 && name[length - 1] == '.') {
     length--;
   }
-  settings->address_length = parse_address(name, settings->address);
+  settings->is_address = kin__ip_parse(name, settings->address);
   settings->name = kin__strndup(net->allocator, name, length);
   return settings->name != NULL;
 }
@@ -195,9 +183,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
   }
   drop_session(context);
   context->session = session;
-  if (!SSL_session_reused(ssl)) {
-    context->verified_ms = kin__net_now_ms(context->net);
-  }
+  context->verified_ms = kin__tls_stream_verified_ms(ssl);
   return 1;
 }
 

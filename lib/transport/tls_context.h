@@ -73,7 +73,7 @@ typedef struct kin__tls_context {
   unsigned edition;     /* of the files: counts their changes. Connections of an
                      * older one are not kept */
   SSL_SESSION *session; /* the last session that ctx got, or NULL */
-  uint64_t verified_ms; /* the last full handshake that gave a session */
+  uint64_t verified_ms; /* the server, before the session began */
   uint64_t checked_ms;  /* when the files were last looked at */
   bool is_suspect;      /* the next build is forced */
   bool is_refused; /* a connection has failed, and no look that began later at

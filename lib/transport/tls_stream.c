@@ -42,6 +42,8 @@ typedef struct tls_stream {
   kin__tls_context *context;
   unsigned generation; /* of the context when ssl was made */
   SSL *ssl;
+  uint64_t begun_ms;    /* the handshake */
+  uint64_t verified_ms; /* the server, when the offered session began */
 
   const char *in; /* wire bytes of this step still to read; else NULL */
   size_t in_length;
@@ -403,10 +405,12 @@ static bool set_up(tls_stream *stream) {
     SSL_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
   }
   if (SSL_set_app_data(ssl, stream) != 1 ||
-      (context->settings.address_length == 0 &&
+      (!context->settings.is_address &&
        SSL_set_tlsext_host_name(ssl, context->settings.name) != 1)) {
     return false;
   }
+  stream->begun_ms = kin__net_now_ms(context->net);
+  stream->verified_ms = context->verified_ms;
   SSL_SESSION *session = kin__tls_context_session(context);
   if (session != NULL) {
     (void)SSL_set_session(ssl, session); /* else a full handshake */
@@ -435,6 +439,11 @@ int kin__tls_stream_new(kin__stream **out, kin__tls_context *context) {
   }
   *out = &stream->base;
   return 0;
+}
+
+uint64_t kin__tls_stream_verified_ms(const SSL *ssl) {
+  const tls_stream *stream = SSL_get_app_data(ssl);
+  return SSL_session_reused(ssl) ? stream->verified_ms : stream->begun_ms;
 }
 
 kin__tls_context *kin__tls_stream_context(const SSL *ssl,

@@ -23,6 +23,10 @@ void kin__tls_stream_suspect(const struct kin__conn *conn);
  * connection. NULL if out of memory. */
 BIO_METHOD *kin__tls_stream_new_bio_method(void);
 
+/* When the server of this connection was verified: in its handshake, or in the one
+ * before the sessions that this one continues. */
+uint64_t kin__tls_stream_verified_ms(const SSL *ssl);
+
 /* The context of an SSL object of ours, and the generation of the SSL_CTX that
  * the object was made with. */
 struct kin__tls_context *kin__tls_stream_context(const SSL *ssl,

@@ -415,6 +415,38 @@ static void test_tls_refused_old_session(void **state) {
   tls_world_close(&t);
 }
 
+/* A session that comes late on an open connection is as old as the connection's
+ * handshake. */
+static void test_tls_refused_late_session(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {
+      {.bytes = FIRST_BYTE}, {.bytes = HELLO_CLOSE, .then = TLS_CLOSE}};
+  tls_world t;
+  tls_world_setup(&t, replies, 2);
+  fetch watch = {.world = &t.w};
+  assert_int_equal(fetch_start(&watch, &t.w, "/x", true), 0);
+  WORLD_UNTIL(&t.w, watch.bodies == 1);
+  for (size_t day = 0; day < 2; day++) {
+    world_advance(&t.w, 23 * 3600000);
+    const uint64_t *received =
+        &kin__transport_get_stats(t.w.transport)->received_bytes;
+    uint64_t before = *received;
+    tls_server_send_sessions(&t.server);
+    WORLD_UNTIL(&t.w, *received > before);
+    size_t resumed = t.server.resumed;
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.resumed, resumed + (day == 0));
+    world_advance(&t.w, 3600000);
+    resumed = t.server.resumed;
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.resumed, resumed + (day == 1));
+  }
+  kin__exchange_cancel(watch.exchange);
+  watch.exchange = NULL;
+  fetch_finish(&watch);
+  tls_world_close(&t);
+}
+
 /* --- http:// to a server that speaks TLS ---------------------------------- */
 
 static void check_plain(const loop_reply *reply, const char *words) {
@@ -486,6 +518,7 @@ int main(void) {
       cmocka_unit_test(test_tls_refused_silence),
       cmocka_unit_test(test_tls_refused_time_of_session),
       cmocka_unit_test(test_tls_refused_old_session),
+      cmocka_unit_test(test_tls_refused_late_session),
       cmocka_unit_test(test_tls_refused_plain),
       cmocka_unit_test(test_tls_refused_other_400),
   };

@@ -424,3 +424,14 @@ void tls_server_update_keys(tls_server *server) {
   }
   leave();
 }
+
+void tls_server_send_sessions(tls_server *server) {
+  enter();
+  for (tls_peer *peer = server->peers; peer != NULL; peer = peer->next) {
+    CHECK(SSL_new_session_ticket(peer->ssl) == 1);
+    CHECK(SSL_do_handshake(peer->ssl) == 1);
+    peer->has_out = true;
+    poll_peer(peer);
+  }
+  leave();
+}

@@ -89,6 +89,8 @@ void tls_server_drop(tls_server *server, tls_then then);
 void tls_server_push(tls_server *server, const char *bytes);
 /* Asks all clients for new keys, in TLS 1.2 by a HelloRequest. */
 void tls_server_update_keys(tls_server *server);
+/* Sends a new session on all connections, which have TLS 1.3. */
+void tls_server_send_sessions(tls_server *server);
 
 /* Called with true when the server's own code begins to run and with false when
  * it ends: for tests that make system calls or OpenSSL fail. */
