@@ -294,7 +294,8 @@ static void log_slow(kin_listener *listener, uint32_t delivered,
 
 static void add_credit(kin_listener *listener, uint32_t delivered) {
   uint32_t missing = KIN__REPLAY_SLOTS - listener->walk_credit;
-  listener->walk_credit += (uint8_t)(delivered < missing ? delivered : missing);
+  uint32_t more = delivered < missing ? delivered : missing;
+  listener->walk_credit = (uint8_t)(listener->walk_credit + more);
 }
 
 /* Fills the queue and delivers for one slice. */

@@ -37,7 +37,7 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
       .slot = slot,
       .count = 1,
       .notifications = {{.type = KIN_EVENT_DELETE,
-                         .reason = reason,
+                         .reason = (uint8_t)reason,
                          .object = last != NULL ? last : cached,
                          .cached = cached}}};
   kin__dispatcher_send(&c->informer->dispatcher, &gone);

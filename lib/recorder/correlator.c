@@ -106,12 +106,12 @@ void kin__correlator_finish(kin__correlator *correlator) {
 
 static void set_state(kin__correlator *correlator, entry *e,
                       kin__event_state state) {
-  correlator->busy +=
-      (state != KIN__EVENT_RESTS) - (e->state != KIN__EVENT_RESTS);
-  correlator->queued +=
-      (state == KIN__EVENT_QUEUED) - (e->state == KIN__EVENT_QUEUED);
-  correlator->sending +=
-      (state == KIN__EVENT_SENDING) - (e->state == KIN__EVENT_SENDING);
+  correlator->busy += state != KIN__EVENT_RESTS;
+  correlator->busy -= e->state != KIN__EVENT_RESTS;
+  correlator->queued += state == KIN__EVENT_QUEUED;
+  correlator->queued -= e->state == KIN__EVENT_QUEUED;
+  correlator->sending += state == KIN__EVENT_SENDING;
+  correlator->sending -= e->state == KIN__EVENT_SENDING;
   e->state = state;
   kin__timer_stop(&correlator->timers, &e->timer);
   kin__link_remove(&e->queue);

@@ -70,7 +70,7 @@ static int add(kin__key_table *table, kin_str key, uint32_t hash,
   }
   memset(made, 0, table->element_size);
   made->id = id;
-  made->length = (uint32_t)key.length;
+  made->length = (uint32_t)key.length & INT32_MAX; /* 31 bits */
   if (key.length > 0) {
     memcpy((char *)made + table->element_size, key.data, key.length);
   }
