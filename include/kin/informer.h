@@ -161,6 +161,7 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
  *   KIN_EKEY         no metadata.name, or a name, namespace, uid or
  *                    resourceVersion of over 65,535 bytes; skipped
  *   KIN_EUNEXPECTED  a Table instead of an object; skipped
+ *   any other code   the result of the transform: see there
  *
  * A list that has objects but no usable one is not an empty list: it fails with
  * KIN_EKEY, deletes nothing, and is made again. */
@@ -267,13 +268,10 @@ typedef struct kin_informer_options {
    * An object on which the transform fails stops nothing else. The state before
    * stays in the store if it is of the same object (uid); otherwise the store
    * has none. A deletion then comes with the cached state. The failure is
-   * reported once for each state, through on_error with KIN_CLASS_DECODE,
-   * retry_in_ms 0 and the key in the message. Of over 1,000 such states some
-   * are reported again with later lists. Each namespace has at most one event in
-   * a second, with the first key and the number of the others; the log names
-   * each as KIN_LOG_DEBUG. If the namespace is removed before, only the log has
-   * them. Of the answers only KIN_STOP counts. The object is tried again when
-   * it changes. Only KIN_ENOMEM fails the request, which is repeated. */
+   * reported through on_error, as kin_error_cb says, with KIN_CLASS_DECODE; the
+   * log names each as KIN_LOG_DEBUG. If the namespace is removed before, only
+   * the log has them. The object is tried again when it changes. Only
+   * KIN_ENOMEM fails the request, which is repeated. */
   kin_transform_cb transform;
   void *transform_data; /**< passed to transform */
 

@@ -30,10 +30,10 @@ extern "C" {
  * stays until the object changes. An object that is removed and put in again
  * while a list is being applied counts as missing in that list, and is removed.
  *
- * The object is stored as it is. An informer runs its transform on the objects
- * that it receives only, and drops from these only what fields, drop_labels and
- * keep_managed_fields do not keep. So do the same to the answer before the put,
- * or else the rest is stored, too, until the object changes. For the transform:
+ * The object is stored as it is. Only of the objects that it receives does an
+ * informer store less: by its transform, fields, drop_labels, metadata_only, and
+ * without keep_managed_fields. So do the same to the answer before the put, or
+ * else the rest is stored, too, until the object changes. For the transform:
  *
  *     kin_object *kept;
  *     int err = kin_object_transform(answer, transform, data, &kept);

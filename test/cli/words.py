@@ -89,7 +89,7 @@ def test_builtin_names_ask_nothing(programs):
 
 
 def test_names_are_believed_without_discovery(programs):
-    """Whoever may not ask may still name a resource with all that is needed."""
+    """A user without discovery may name a resource in full."""
     path = "/apis/example.com/v1/namespaces/default/widgets"
     for status, reason in [(403, "Forbidden"), (404, "NotFound")]:
         refused = (status, status_body(status, reason, "not this"))

@@ -6,8 +6,8 @@
 
 /* A resource as it is named on the command line. Built-in resources are known
  * from a table, as they have been since Kubernetes 1.25, and need no request.
- * The server is asked for every other word. If it cannot be asked,
- * `plural.version.group` is believed. */
+ * The server is asked for every other word. Where discovery is refused (403) or
+ * absent (404), `plural.version.group` is believed. */
 typedef struct resource_name {
   const char *word;   /* for the server; NULL: all is known */
   const char *plural; /* with a word and no version: the word */
