@@ -339,7 +339,8 @@ set(kinformer_controllers_and_requests_sources
   lib/election/elector_machine.c
   lib/election/elector_settings.c
   lib/election/lease.c
-  lib/election/lease_candidate.c)
+  lib/election/lease_candidate.c
+  lib/election/told_failures.c)
 
 set(kinformer_controllers_and_requests_headers
   include/kin/event_recorder.h

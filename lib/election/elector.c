@@ -30,6 +30,7 @@
 #include "election/elector_machine.h"
 #include "election/elector_settings.h"
 #include "election/lease.h"
+#include "election/told_failures.h"
 #include "request/request.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -52,6 +53,7 @@ struct kin_leader_elector {
   bool is_unknown;   /* there was no memory for `reported` */
 
   uint32_t failures_in_row;
+  kin__told_failures told;
   char problem[400]; /* of the last request that failed; "": none */
   uint64_t terms;
   uint64_t lost;
@@ -159,7 +161,7 @@ static void tell_failure(kin_leader_elector *elector, kin_error_event *event) {
   event->size = sizeof *event;
   event->namespace_ = elector->settings.terms.namespace_;
   event->attempt = ++elector->failures_in_row;
-  kin__log_write(env->log, kin__log_level_of_failure(event->attempt),
+  kin__log_write(env->log, kin__told_failures_add(&elector->told, event),
                  "leader election: %s", event->message);
   if (elector->options.on_error != NULL) {
     uint64_t start_ns = kin__clock_ns(&env->clock);
@@ -192,7 +194,7 @@ static void on_response(const kin_response *response, void *data) {
     return; /* `problem` may be the cause of the end, which is not told yet */
   }
   if (code == 0) {
-    elector->failures_in_row = 0;
+    elector->failures_in_row = elector->told.count = 0;
     elector->problem[0] = '\0';
     return;
   }

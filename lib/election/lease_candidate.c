@@ -41,6 +41,7 @@
 #include "base/system_clock.h"
 #include "election/candidate_object.h"
 #include "election/lease.h"
+#include "election/told_failures.h"
 #include "informer/informer.h"
 #include "listwatch/backoff.h"
 #include "object/object.h"
@@ -84,6 +85,7 @@ struct kin_lease_candidate {
   kin_time ping;          /* in the object of the request in flight */
   kin_time answered;      /* the last ping */
   uint32_t failed_in_row; /* conflicts included */
+  kin__told_failures told;
 
   uint64_t create_ms;   /* no creation before */
   uint64_t calm_ms;     /* a creation before follows an early deletion */
@@ -204,7 +206,7 @@ static void tell_failure(kin_lease_candidate *candidate,
   event->attempt = candidate->failed_in_row;
   uint64_t at_ms = next_ms(candidate);
   event->retry_in_ms = at_ms > now_ms ? at_ms - now_ms : 0;
-  kin__log_write(env->log, kin__log_level_of_failure(event->attempt),
+  kin__log_write(env->log, kin__told_failures_add(&candidate->told, event),
                  "lease candidate: %s", event->message);
   ask_program(candidate, event);
   kin__env_add_handler_time(env, start_ns);
@@ -254,7 +256,7 @@ static void on_response(const kin_response *response, void *data) {
     candidate->write_ms = kin__env_now_ms(candidate->member.env);
     candidate->due_ms = kin__deadline_ms(candidate->write_ms, RENEW_MS);
     candidate->answered = candidate->ping;
-    candidate->failed_in_row = 0;
+    candidate->failed_in_row = candidate->told.count = 0;
     if (!candidate->is_update) {
       note_creation(candidate);
     }

@@ -75,8 +75,13 @@ static void refuse_it(election_world *w, const char *method) {
   w->refuse = 500;
 }
 
+static void forbid_it(election_world *w, const char *method) {
+  (void)method;
+  w->refuse = 403;
+}
+
 /* Of the failures in a row four are warnings, and then one of 16. A
- * success begins a new row. */
+ * success begins a new row, and so does another status. */
 static void test_failures_fill_no_log(void **state) {
   election_world *w = *state;
   ew_candidate *candidate = &w->candidates[0];
@@ -90,6 +95,11 @@ static void test_failures_fill_no_log(void **state) {
       ew_pass(w, 100);
     }
     assert_int_equal(vh_count_logged(&w->vh, "W leader election: "), 5);
+    w->before_answer = forbid_it;
+    while (candidate->attempt < 35) {
+      ew_pass(w, 100);
+    }
+    assert_int_equal(vh_count_logged(&w->vh, "W leader election: "), 9);
     w->before_answer = NULL;
     ew_pass(w, 10000);
   }

@@ -343,7 +343,7 @@ static void test_conflict_without_news(void **state) {
   lw_expect(w, "");
 }
 
-/* LE-12: a conflict that goes on is told from the fifth try on. */
+/* LE-12: a conflict that goes on is told, and logged, from the fifth try on. */
 static void test_long_conflict(void **state) {
   candidate_world *w = *state;
   begin(w);
@@ -355,9 +355,11 @@ static void test_long_conflict(void **state) {
   assert_int_equal(w->last.code, KIN_ECONFLICT);
   assert_int_equal(w->last.attempt, 5);
   assert_int_equal(w->last.retry_in_ms, 1600);
+  assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: "), 1);
   lw_pass(w, 1600);
   lw_expect_asked(w, "PUT=409 ");
   lw_expect(w, "error(409) ");
+  assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: "), 2);
   w->holds_events = false;
   lw_pass(w, 3200);
   lw_expect_asked(w, "PUT=200 ");
@@ -442,8 +444,13 @@ static void test_longest_candidate_wait(void **state) {
   lw_expect_asked(w, "PUT=200 ");
 }
 
+static void forbid_it(candidate_world *w, const char *method) {
+  (void)method;
+  w->refuse = 403;
+}
+
 /* Of the failures in a row four are warnings, and then one of 16. A
- * success begins a new row. */
+ * success begins a new row, and so does another status. */
 static void test_candidate_fills_no_log(void **state) {
   candidate_world *w = *state;
   begin(w);
@@ -455,6 +462,11 @@ static void test_candidate_fills_no_log(void **state) {
       lw_pass(w, 1000);
     }
     assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: "), 5);
+    w->before_write = forbid_it;
+    while (w->last.attempt < 35) {
+      lw_pass(w, 1000);
+    }
+    assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: "), 9);
     w->before_write = NULL;
     lw_pass(w, 40000);
   }
