@@ -28,11 +28,27 @@ static bool is_search_due(const kin__late *late) {
          (late->is_doubted && age_ms >= late->finder.retry_ms);
 }
 
-static void set_failure(kin__late *late, int code, kin_error_class error_class,
-                        const char *message) {
-  late->failure =
-      (kin__exchange_error){.code = code, .error_class = error_class};
-  snprintf(late->failure.message, sizeof late->failure.message, "%s", message);
+static void set_failure(kin__exchange_error *failure, int code,
+                        kin_error_class error_class, const char *message) {
+  *failure = (kin__exchange_error){.code = code, .error_class = error_class};
+  snprintf(failure->message, sizeof failure->message, "%s", message);
+}
+
+/* `err`: of the start; 0: there is no server. While no search runs, the failure
+ * of the last one counts. */
+static void fail_call(const kin__late *late, kin__late_call *call, int err) {
+  kin__exchange_error failure = late->failure;
+  if (err != 0) {
+    set_failure(&failure, err,
+                err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
+                kin_strerror(err));
+  } else if (late->is_slow) {
+    set_failure(&failure, KIN_ETIMEDOUT, KIN_CLASS_AUTH, "");
+    snprintf(failure.message, sizeof failure.message,
+             "the settings of the server were not found within %" PRIu32 " ms",
+             late->connect_timeout_ms);
+  }
+  kin__late_end_call(call, &failure);
 }
 
 /* A callback of a call may start, cancel and close anything. */
@@ -43,13 +59,8 @@ static bool serve_step(kin__task *task) {
     kin__late_call *call =
         KIN__CONTAINER_OF(late->served.next, kin__late_call, node);
     int err = late->server != NULL ? kin__late_start_call(call) : 0;
-    if (err != 0) {
-      set_failure(late, err,
-                  err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
-                  kin_strerror(err));
-    }
     if (err != 0 || late->server == NULL) {
-      kin__late_end_call(call, &late->failure);
+      fail_call(late, call, err);
     }
   }
   return !kin__link_is_empty(&late->served);
@@ -67,11 +78,10 @@ static void end_search(kin__late *late, int code, kin_error_class error_class,
   late->has_searched = true;
   late->is_searching = late->is_slow = false;
   late->searched_ms = late_now_ms(late);
-  set_failure(late, code, error_class, message);
+  set_failure(&late->failure, code, error_class, message);
   serve(late);
 }
 
-/* While no search runs, the failure of the last one counts. */
 static void on_search_slow(kin__timer *timer) {
   kin__late *late = KIN__CONTAINER_OF(timer, kin__late, patience);
   if (late->is_searching) {
@@ -79,11 +89,6 @@ static void on_search_slow(kin__timer *timer) {
       return;
     }
     late->is_slow = true;
-    char message[128];
-    snprintf(message, sizeof message,
-             "the settings of the server were not found within %" PRIu32 " ms",
-             late->connect_timeout_ms);
-    set_failure(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
   }
   serve(late);
 }

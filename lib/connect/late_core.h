@@ -50,7 +50,7 @@ struct kin__late {
   kin__link waiting;
   kin__link served; /* no longer wait, and have not begun */
   kin__task serving;
-  kin__exchange_error failure; /* theirs, if there is no server */
+  kin__exchange_error failure; /* of the last search */
   kin__link running;
   uint64_t searched_ms; /* when the last search ended */
   bool has_searched;    /* a search has ended */

@@ -21,6 +21,7 @@
 #include "support/client_world.h"
 #include "transport/handle.h"
 
+#define BAD_SERVER "ftp://nowhere"
 #define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
 
 static const loop_reply list_and_watch[] = {
@@ -65,6 +66,12 @@ typedef struct finder {
 
 /* --- The finder ----------------------------------------------------------- */
 
+static void find(finder *f, const char *server, bool is_moved) {
+  kin_client_options options = *kin__late_options(f->late);
+  options.server = server;
+  kin__late_found(f->late, &options, is_moved);
+}
+
 static void on_found(kin__tick *tick) {
   finder *f = KIN__CONTAINER_OF(tick, finder, found);
   if (f->is_closed) {
@@ -76,8 +83,7 @@ static void on_found(kin__tick *tick) {
   kin_client_options options = *kin__late_options(f->late);
   switch (f->answers[n < last ? n : last]) {
   case FOUND_A:
-    options.server = f->world->server.url;
-    kin__late_found(f->late, &options, false);
+    find(f, f->world->server.url, false);
     break;
   case FOUND_A_TLS:
     snprintf(url, sizeof url, "https://127.0.0.1:%d", f->world->server.port);
@@ -87,20 +93,16 @@ static void on_found(kin__tick *tick) {
     kin__late_found(f->late, &options, false);
     break;
   case FOUND_B:
-    options.server = f->other.url;
-    kin__late_found(f->late, &options, false);
+    find(f, f->other.url, false);
     break;
   case MOVED_TO_A:
-    options.server = f->world->server.url;
-    kin__late_found(f->late, &options, true);
+    find(f, f->world->server.url, true);
     break;
   case MOVED_TO_B:
-    options.server = f->other.url;
-    kin__late_found(f->late, &options, true);
+    find(f, f->other.url, true);
     break;
   case FOUND_BAD:
-    options.server = "ftp://nowhere";
-    kin__late_found(f->late, &options, false);
+    find(f, BAD_SERVER, false);
     break;
   case SAME:
     kin__late_same(f->late);
@@ -694,14 +696,12 @@ static void test_late_failure_is_logged_once(void **state) {
   client_world_open(&w);
   CLIENT_UNTIL(&w, w.server.requests == 2);
   lines.errors = lines.kept = 0;
-  kin_client_options options = *kin__late_options(f.late);
-  options.server = "ftp://nowhere";
   for (int i = 0; i < 5; i++) {
     if (i == 2) {
       kin__late_same(f.late);
     }
     if (i < 3) {
-      kin__late_found(f.late, &options, false);
+      find(&f, BAD_SERVER, false);
     } else {
       kin__late_failed(f.late, KIN_EINVAL, KIN_CLASS_AUTH, "no settings");
     }
@@ -809,8 +809,8 @@ static void test_late_closes_before_a_search(void **state) {
   assert_int_equal(f.searches, 1);
 }
 
-/* A search that never ends, as of files that hang: the server that there is
- * serves, at once from then on. */
+/* A search that hangs, as of files: the server that there is serves, at once
+ * from then on. Searches that fail alike at last are logged once. */
 static void test_late_search_hangs_beside_a_server(void **state) {
   (void)state;
   static const answer answers[] = {FOUND_A, NONE};
@@ -819,14 +819,20 @@ static void test_late_search_hangs_beside_a_server(void **state) {
   set_up(&w, &f, answers, 2, only_watch, 1);
   f.fresh_ms = 0;
   w.options.connect_timeout_ms = 50;
+  w.options.log = count_line;
+  lines.errors = lines.kept = 0;
   client_world_open(&w);
   CLIENT_UNTIL(&w, w.server.requests == 2);
   assert_int_equal(w.errors, 0);
-  bool has_ended;
-  void *exchange = start_other(&w, &has_ended);
-  CLIENT_UNTIL(&w, w.server.requests == 3);
-  kin__client_host(w.client)->env->transport.cancel(exchange);
-  assert_int_equal(f.searches, 2);
+  for (unsigned i = 2; i <= 4; i++) {
+    bool has_ended;
+    void *exchange = start_other(&w, &has_ended);
+    CLIENT_UNTIL(&w, w.server.requests == i + 1);
+    kin__client_host(w.client)->env->transport.cancel(exchange);
+    assert_int_equal(f.searches, i);
+    find(&f, BAD_SERVER, false);
+    assert_true(lines.errors == 1 && lines.kept == 1);
+  }
   finish(&w, &f);
 }
 
@@ -847,9 +853,7 @@ static void test_late_search_hangs(void **state) {
   }
   assert_int_equal(f.searches, 1);
   /* At last it ends. */
-  kin_client_options options = *kin__late_options(f.late);
-  options.server = w.server.url;
-  kin__late_found(f.late, &options, false);
+  find(&f, w.server.url, false);
   CLIENT_UNTIL(&w, w.synced == 1);
   finish(&w, &f);
 }
@@ -863,9 +867,7 @@ static void find_late(uv_async_t *async) {
     usleep(200000);
     return;
   }
-  kin_client_options options = *kin__late_options(f->late);
-  options.server = f->world->server.url;
-  kin__late_found(f->late, &options, false);
+  find(f, f->world->server.url, false);
   uv_close((uv_handle_t *)async, NULL);
 }
 
