@@ -313,7 +313,7 @@ int kin__exec_child_start(kin__exec_child *child, uv_loop_t *loop,
   return err == TRY_UV ? start_with_uv(child, loop, options) : err;
 }
 
-/* It fails if the host has reaped the process. */
+/* A process that the host has reaped counts as ended. */
 bool kin__exec_child_has_ended(const kin__exec_child *child) {
   siginfo_t info;
   return child->pid > 0 && !kin__fork_mark_is_child(child->fork_mark) &&

@@ -83,7 +83,7 @@ typedef struct kin__exec_run {
   kin_exec_stderr stderr_to;
   bool is_group; /* the process leads a group of its own */
   bool is_killed;
-  bool is_late; /* its time was over once, but its end or output was there */
+  bool is_late; /* the timer has fired */
   bool has_exited;
   bool is_at_end; /* of the output */
   bool is_unref;
