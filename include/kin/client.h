@@ -152,7 +152,7 @@ typedef struct kin_client_options {
    * after a 401; white space around the token is dropped. After its first
    * successful read the file has precedence over `token`. While the file cannot
    * be read, the last token stays in use; requests then try the file again at
-   * most once a second. Never logged. */
+   * most once a second, unless a 401 came. Never logged. */
   const char *token;
   const char *token_file;
 
