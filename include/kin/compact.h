@@ -31,8 +31,8 @@ extern "C" {
  * KIN_ENOMEM.
  *
  * An object is packed in one step. If its text hardly compresses, that takes 1
- * to 2 ms: from 10 to 16 KB with KIN_COMPACT_SMALL, and from 100 KB on with
- * both. */
+ * to 2 ms from 10 to 16 KB with KIN_COMPACT_SMALL, and about 1 ms from 100 KB
+ * on with both. */
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */
