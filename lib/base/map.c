@@ -125,8 +125,13 @@ void kin__map_remove(kin__map *map, uint32_t id) {
   }
   *link = head->next;
   map->count--;
-  if (map->buckets > MIN_BUCKETS && map->count < map->buckets / 2) {
+  /* With one merge for each removal, half of the table would stay. A small
+   * table gets no second merge, because short bursts would pay for its growing
+   * again. */
+  uint32_t least = MIN_BUCKETS;
+  while (map->buckets > least && map->count < map->buckets / 2) {
     shrink(map);
+    least = KIN__SEGMENT_MAX;
   }
 }
 

@@ -9,9 +9,10 @@
 
 /* A hash table of the elements of a kin__slots: hash -> chain of ids. The table
  * grows by linear hashing: each insert splits at most one chain, and each
- * removal merges at most one. So no operation is O(n), and the largest
+ * removal merges at most two. So no operation is O(n), and the largest
  * allocation is a segment of 1,024 heads, or the directory. The cost is 4 bytes
- * an element, besides the element's kin__slot_head.
+ * an element, besides the element's kin__slot_head. A map that is empty again
+ * keeps 2,048 heads at most, and the directory.
  *
  * The caller compares keys: it walks kin__map_first .. kin__map_next over the
  * elements with the same hash. */

@@ -84,11 +84,10 @@ void kin__change_wait_set_newest(kin__change_wait *wait,
 
 /* After a burst the slots' segments are given back, in steps. No slot may be
  * taken from an array that is freed in steps, so a new array takes its place.
- * The map has shrunk by itself. */
+ * The map has shrunk with each removal. */
 static void retire_slots(kin__change_waits *waits) {
   if (waits->map.count == 0 && waits->old.segments.count == 0 &&
       kin__segments_room(&waits->slots.segments) > KIN__SEGMENT_MAX) {
-    kin__slots_finish(&waits->old);
     waits->old = waits->slots;
     kin__slots_init(&waits->slots, waits->allocator, sizeof(place));
   }
@@ -143,8 +142,8 @@ bool kin__change_waits_drop(kin__change_waits *waits, kin__slice *slice,
     }
     if (wait != NULL) {
       kin__change_waits_remove(waits, wait);
-    } else {
-      kin__slots_drop_segment(&waits->old);
+    } else if (kin__slots_drop_segment(&waits->old) == 0) {
+      kin__slots_finish(&waits->old); /* the directory */
       retire_slots(waits);
     }
   }

@@ -142,6 +142,7 @@ static void test_map_grows_and_shrinks(void **state) {
   }
   assert_int_equal(f.map.count, 0);
   assert_true(f.memory.live_bytes < full);
+  assert_true(kin__segments_room(&f.map.heads) <= 2 * KIN__SEGMENT_MAX);
   teardown(&f);
 }
 
