@@ -25,8 +25,8 @@ typedef struct kin__segments {
 #define KIN__SEGMENT_MAX 1024u
 
 /* The caller zeroes a kin__segments. `element_size` is always the same. Adds a
- * segment, which is not initialised, behind the others or in a hole. Errors:
- * KIN_ENOMEM. */
+ * segment, which is not initialised, behind the others or in a hole. `place`:
+ * segments.count, or the first place of a hole. Errors: KIN_ENOMEM. */
 int kin__segments_add_at(kin__segments *segments,
                          const kin_allocator *allocator, size_t element_size,
                          uint32_t place);

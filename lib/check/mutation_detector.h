@@ -13,8 +13,9 @@ bool kin__mutation_detector_check_some(kin_mutation_detector *detector,
                                        size_t count, size_t *bytes);
 
 /* Drops up to `count` objects, or segments of the table after them, and returns
- * whether some are left, so that a large detector can be freed in bounded steps. After the first call, only this
- * function and kin_mutation_detector_free are allowed. */
+ * whether some are left, so that a large detector can be freed in bounded
+ * steps. After the first call, only this function and
+ * kin_mutation_detector_free are allowed. */
 bool kin__mutation_detector_drop(kin_mutation_detector *detector, size_t count);
 
 #endif /* KIN_CHECK_MUTATION_DETECTOR_H */
