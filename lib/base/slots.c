@@ -74,7 +74,9 @@ static bool has_fresh(const kin__slots *slots) {
 int kin__slots_take(kin__slots *slots, uint32_t *id) {
   if (slots->free_head != KIN__NO_SLOT) {
     *id = slots->free_head;
-    slots->free_head = head_at(slots, *id)->next;
+    kin__slot_head *head = head_at(slots, *id);
+    slots->free_head = head->next;
+    *head = (kin__slot_head){0};
   } else {
     int err = has_fresh(slots) ? 0 : begin_segment(slots);
     if (err != 0) {
@@ -82,9 +84,9 @@ int kin__slots_take(kin__slots *slots, uint32_t *id) {
     }
     *id = slots->fresh++;
     slots->limit = slots->limit > *id ? slots->limit : *id + 1;
+    memset(head_at(slots, *id), 0, slots->element_size);
   }
   slots->live++;
-  memset(head_at(slots, *id), 0, slots->element_size);
   kin__slot_head *counter = counter_of(slots, *id);
   if (counter != NULL) {
     counter->hash++;
@@ -119,11 +121,12 @@ static void make_hole(kin__slots *slots, uint32_t first) {
   slots->holes++;
 }
 
-/* The free list leads back by `hash`, except from its first element. */
+/* With `has_holes` the free list leads back by `hash`, except from its first
+ * element. */
 void kin__slots_give(kin__slots *slots, uint32_t id) {
   kin__slot_head *head = memset(head_at(slots, id), 0, slots->element_size);
   head->next = slots->free_head;
-  if (head->next != KIN__NO_SLOT) {
+  if (slots->has_holes && head->next != KIN__NO_SLOT) {
     head_at(slots, head->next)->hash = id;
   }
   slots->free_head = id;

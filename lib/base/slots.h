@@ -41,7 +41,8 @@ typedef struct kin__slots {
   uint32_t live;
   uint32_t holes; /* segments without memory */
   uint16_t element_size;
-  bool has_holes; /* the owner sets this before the first element */
+  bool has_holes; /* the owner sets this before the first element;
+                   * kin__slots_finish clears the flag */
 } kin__slots;
 
 /* Allocates nothing. The allocator must outlive the array. */
