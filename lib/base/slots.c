@@ -138,6 +138,13 @@ void kin__slots_give(kin__slots *slots, uint32_t id) {
   }
 }
 
+uint32_t kin__slots_next(const kin__slots *slots, uint32_t id) {
+  while (id < slots->limit && kin__slots_is_hole(slots, id)) {
+    id = (id | (KIN__SEGMENT_MAX - 1)) + 1;
+  }
+  return id < slots->limit ? id : KIN__NO_SLOT;
+}
+
 uint32_t kin__slots_drop_segment(kin__slots *slots) {
   kin__segments_drop(&slots->segments, slots->allocator);
   uint32_t limit = kin__segments_room(&slots->segments);

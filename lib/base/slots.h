@@ -24,9 +24,9 @@
  * With `has_holes` a segment of 1,024 elements is freed when none of them is in
  * use, wherever the segment is: an array that was large once does not keep its
  * memory. As many free elements stay, so that a count that swings around a
- * segment's border does not allocate each time. A walk must then ask
- * kin__slots_is_hole. The first element of such a segment is never taken: its
- * head's hash counts those in use. */
+ * segment's border does not allocate each time. A walk must then use
+ * kin__slots_next or kin__slots_is_hole. The first element of such a segment is
+ * never taken: its head's hash counts those in use. */
 typedef struct kin__slot_head {
   uint32_t hash; /* the owner's; kin__map sets it; free: the one before */
   uint32_t next; /* the next in the map's chain or in the free list */
@@ -72,6 +72,10 @@ static inline uint32_t kin__slots_limit(const kin__slots *slots) {
 static inline bool kin__slots_is_hole(const kin__slots *slots, uint32_t id) {
   return kin__segments_is_hole(&slots->segments, id);
 }
+
+/* The first element from `id` on that has memory, in use or free; KIN__NO_SLOT
+ * at the end. A hole costs one check. */
+uint32_t kin__slots_next(const kin__slots *slots, uint32_t id);
 
 /* Frees the last segment with all its elements, so that a large array can be
  * freed in bounded steps. Returns the number of ids left below limit. No

@@ -63,7 +63,6 @@ static kin__index *make_empty(kin__memory *memory, kin__hash_seed seed) {
   index->allocator = allocator;
   index->seed = seed;
   index->pending_first = index->pending_last = KIN__NO_SLOT;
-  index->clear_left = KIN__NO_SLOT;
   kin__slots_init(&index->values, allocator, sizeof(kin__index_value));
   kin__slots_init(&index->postings, allocator, sizeof(kin__posting));
   index->values.has_holes = index->postings.has_holes = true;
@@ -163,17 +162,14 @@ static bool drop_segment(kin__index *index) {
 }
 
 bool kin__index_free_step(kin__index *index, uint32_t *budget) {
-  if (index->clear_left == KIN__NO_SLOT) {
-    index->clear_left = kin__slots_limit(&index->values);
-  }
-  while (index->clear_left > 0) {
+  uint32_t id;
+  while ((id = kin__slots_next(&index->values, index->cleared)) !=
+         KIN__NO_SLOT) {
     if (!spend(budget)) {
       return true;
     }
-    uint32_t id = --index->clear_left;
-    if (!kin__slots_is_hole(&index->values, id)) {
-      give_bytes(index, value_at(index, id)->bytes);
-    }
+    index->cleared = id + 1;
+    give_bytes(index, value_at(index, id)->bytes);
   }
   do {
     if (!spend(budget)) {
@@ -555,11 +551,9 @@ const kin__index_value *kin__index_find(const kin__index *index,
 
 bool kin__index_next_value(const kin__index *index, uint32_t *next,
                            kin_str *value) {
-  while (*next < kin__slots_limit(&index->values)) {
-    uint32_t id = (*next)++;
-    if (kin__slots_is_hole(&index->values, id)) {
-      continue;
-    }
+  uint32_t id;
+  while ((id = kin__slots_next(&index->values, *next)) != KIN__NO_SLOT) {
+    *next = id + 1;
     const kin__index_value *at = value_at(index, id);
     if (at->count > 0) {
       *value = kin__str(at->bytes, at->length);

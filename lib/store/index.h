@@ -70,7 +70,7 @@ typedef struct kin__index {
   /* An informer's index: an object whose index function fails has no values.
    * Refusing the object would keep the cache from following the server. */
   bool is_tolerant;
-  uint32_t clear_left; /* value ids not yet freed; KIN__NO_SLOT before */
+  uint32_t cleared; /* bytes of the values below are freed */
 } kin__index;
 
 /* Makes an empty index that covers no slot. `options` are complete. For

@@ -576,6 +576,25 @@ static void test_index_gives_memory_back(void **state) {
   store_rig_teardown(&f);
 }
 
+/* After many values have gone, the pieces of a close are those of what is
+ * left. */
+static void test_index_is_freed_fast_after_many_values(void **state) {
+  (void)state;
+  store_rig f;
+  store_rig_setup(&f);
+  unsigned range[2] = {0, 50000};
+  assert_int_equal(add_callback(f.store, "many", emit_many, range), 0);
+  put_json(f.store, "{'metadata':{'name':'wide'}}");
+  range[0] = 49999;
+  put_json(f.store, "{'metadata':{'name':'wide'}}");
+  assert_values(f.store, "many", "49999");
+  kin__index *index = f.store->indices;
+  f.store->indices = NULL;
+  uint32_t budget = 6000;
+  assert_false(kin__index_free_step(index, &budget));
+  store_rig_teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_index_values),
@@ -597,6 +616,7 @@ int main(void) {
       cmocka_unit_test(test_index_callback_fails),
       cmocka_unit_test(test_index_many_values_of_one_object),
       cmocka_unit_test(test_index_gives_memory_back),
+      cmocka_unit_test(test_index_is_freed_fast_after_many_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,13 +258,16 @@ static void test_slots_keep_what_is_in_use(void **state) {
   assert_ptr_equal(kin__slots_at(&f.slots, ids[10 * PER_SEGMENT]), kept);
   assert_int_equal(kept->number, 10 * PER_SEGMENT + 1);
   uint32_t found = 0;
-  for (uint32_t id = 0; id < kin__slots_limit(&f.slots); id++) {
-    if (!kin__slots_is_hole(&f.slots, id)) {
-      const element *e = kin__slots_at(&f.slots, id);
-      found += e->number != 0 ? 1 : 0;
-    }
+  uint32_t walked = 0;
+  for (uint32_t id = 0; (id = kin__slots_next(&f.slots, id)) != KIN__NO_SLOT;
+       id++) {
+    assert_false(kin__slots_is_hole(&f.slots, id));
+    const element *e = kin__slots_at(&f.slots, id);
+    found += e->number != 0 ? 1 : 0;
+    walked++;
   }
   assert_int_equal(found, 1);
+  assert_true(walked <= 3 * PER_SEGMENT);
   teardown(&f);
 }
 
