@@ -84,11 +84,11 @@ typedef struct kin_event_recorder_options {
         NULL                                                                   \
   }
 
-/** Opens a recorder; nothing is sent. With an allocator of the program's, 8 bytes
- * are cleared for each of max_series; the C library gives clear memory.
+/** Opens a recorder; nothing is sent.
  * Errors: KIN_EINVAL (a name that is missing or too long, a number over its
  * limit; kin_client_problem says which), KIN_ENOTSUP (members of a newer
- * version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */
+ * version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. Cost:
+ * O(max_series) with an allocator of the program's, else O(1). */
 KIN_EXTERN int
 kin_event_recorder_open(kin_event_recorder **out, kin_client *client,
                         const kin_event_recorder_options *options);

@@ -91,6 +91,30 @@ static int record(kin_event_recorder *recorder, const char *reason,
                                    "Act", "");
 }
 
+static void open_with(const kin_allocator *allocator, size_t max_series) {
+  cost_world w;
+  cost_world_init(&w);
+  script_env *script = &w.vh.script;
+  kin__memory_unref(script->memory);
+  script->memory = kin__memory_new(allocator);
+  script->env.memory = script->memory;
+  script->env.allocator = &script->memory->allocator;
+  kin_event_recorder *recorder;
+  kin_event_recorder_options options = KIN_EVENT_RECORDER_OPTIONS_INIT;
+  options.controller = "c";
+  options.max_series = (uint32_t)max_series;
+  COST(cost_must(kin__event_recorder_open(&recorder, &w.vh.host, &options)));
+  cost_world_finish(&w);
+}
+
+static void open_in_own_memory(size_t n) {
+  open_with(cost_memory(), n);
+}
+
+static void open_in_default_memory(size_t n) {
+  open_with(NULL, n);
+}
+
 /* n events are remembered already. */
 static void record_one_more(size_t n) {
   cost_world w;
@@ -188,6 +212,10 @@ const cost_row cost_rows_writers[] = {
     {"kin_leader_elector_check", "O(1)", "electors", COST_ONE, check, COST_FEW},
     {"kin_leader_elector_get_metrics", "O(1)", "electors", COST_ONE,
      elector_metrics, COST_FEW},
+    {"kin_event_recorder_open", "O(max_series)", "series", COST_LINEAR,
+     open_in_own_memory, COST_BYTES},
+    {"kin_event_recorder_open", "O(1)", "series", COST_ONE,
+     open_in_default_memory, COST_FEW},
     {"kin_event_recorder_record", NULL, "remembered events", COST_ONE,
      record_one_more, COST_FEW},
     {"kin_event_recorder_record", "O(length of the texts)",
