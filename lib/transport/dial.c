@@ -339,9 +339,6 @@ static bool step(kin__task *task) {
 static void on_timer(kin__timer *timer) {
   kin__dial *dial = KIN__CONTAINER_OF(timer, kin__dial, timer);
   if (dial->state == DIAL_RESOLVING) {
-    if (kin__timer_delay(dial->net->timers, timer)) {
-      return;
-    }
     bool is_silent = !kin__dial_withdraw(dial);
     char why[80];
     snprintf(why, sizeof why, "%s within %lu ms",

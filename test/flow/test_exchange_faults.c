@@ -157,40 +157,6 @@ static void test_fault_resolve_timeout(void **state) {
   }
 }
 
-/* The loop was blocked for longer than the look-up may take. An answer that has
- * come meanwhile counts; for one that has not, 100 ms are left. */
-static void test_fault_resolve_on_a_late_loop(void **state) {
-  (void)state;
-  setenv("UV_THREADPOOL_SIZE", "4", 1);
-  for (int has_come = 0; has_come < 2; has_come++) {
-    world w;
-    world_init(&w, NULL, 0, 0);
-    pool_plug p;
-    plug_open(&p, &w.loop);
-    assert_int_equal(world_open_at(&w, "http://" BAD_NAME), 0);
-    fetch f = {.world = &w};
-    assert_int_equal(fetch_start(&f, &w, "/x", false), 0);
-    world_run_tasks(&w);
-    world_advance(&w, WORLD_CONNECT_MS + 1000);
-    assert_int_equal(f.ends, 0);
-    if (has_come) {
-      plug_pull(&p);
-      fetch_until_end(&f);
-      assert_null(strstr(f.error.message, "within"));
-    } else {
-      world_advance(&w, 99);
-      assert_int_equal(f.ends, 0);
-      world_advance(&w, 1);
-      assert_non_null(strstr(f.error.message, "within 10000 ms"));
-      plug_pull(&p);
-    }
-    assert_int_equal(f.error.code, KIN_ERESOLVE);
-    fetch_finish(&f);
-    world_close(&w);
-    plug_close(&p);
-  }
-}
-
 /* Closing waits for a look-up, whether it is running or still queued. */
 static void test_fault_close_while_resolving(void **state) {
   (void)state;
@@ -569,7 +535,6 @@ int main(void) {
       cmocka_unit_test(test_fault_connect_timeout),
       cmocka_unit_test(test_fault_unknown_name),
       cmocka_unit_test(test_fault_resolve_timeout),
-      cmocka_unit_test(test_fault_resolve_on_a_late_loop),
       cmocka_unit_test(test_fault_close_while_resolving),
       cmocka_unit_test(test_fault_no_response),
       cmocka_unit_test(test_fault_body_stops),
