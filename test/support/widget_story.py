@@ -73,7 +73,9 @@ class History:
         - a term has one leader;
         - for each Widget, terms never go back;
         - each Widget is deleted by one write that removes the finalizer, and
-          gets the finalizer once.
+          gets the finalizer once. An API server may also delete a Widget with
+          its finalizer, if that is added at the same moment
+          (kubernetes/kubernetes#77988).
         """
         leaders, last, finalizers, seen = {}, {}, {}, []
         versions = [int(o["metadata"]["resourceVersion"])
@@ -85,8 +87,9 @@ class History:
             if has != finalizers.get(uid, (False, 0))[0]:
                 finalizers[uid] = (has, finalizers.get(uid, (0, 0))[1] + 1)
             if kind == "DELETED":
-                assert ("deletionTimestamp" in obj["metadata"] or
-                        uid not in finalizers), "deleted with its finalizer"
+                assert ("deletionTimestamp" in obj["metadata"] or has or
+                        uid not in finalizers), (
+                            f"lost its finalizer before its deletion: {obj}")
             status = obj.get("status")
             if status:
                 leader = leaders.setdefault(status["term"], status["leader"])
