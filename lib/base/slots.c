@@ -19,16 +19,12 @@ void kin__slots_finish(kin__slots *slots) {
   kin__slots_init(slots, slots->allocator, slots->element_size);
 }
 
-static int add_segment(kin__slots *slots) {
-  return kin__segments_add(&slots->segments, slots->allocator,
-                           slots->element_size);
-}
-
 int kin__slots_reserve(kin__slots *slots, uint32_t count) {
   int err = 0;
   while (err == 0 &&
          kin__segments_room(&slots->segments) - slots->live < count) {
-    err = add_segment(slots);
+    err = kin__segments_add(&slots->segments, slots->allocator,
+                            slots->element_size);
   }
   return err;
 }

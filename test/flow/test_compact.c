@@ -636,14 +636,6 @@ static void test_packed_objects_move(void **state) {
 }
 
 /* max_bytes counts packed bytes, and drops the bodies of packed objects. */
-static kin_memory_decision drop(kin_informer *informer,
-                                const kin_memory_event *event, void *data) {
-  (void)informer;
-  (void)event;
-  (void)data;
-  return KIN_MEMORY_DROP_BODIES;
-}
-
 static void test_bodies_are_dropped(void **state) {
   (void)state;
   enum { FEW = 60, MANY = 200 };
@@ -651,7 +643,8 @@ static void test_bodies_are_dropped(void **state) {
   iw_init(&w, 0);
   kin_informer_options options = compact_options(&w);
   options.max_bytes = 100000; /* 46 plain objects, or 70 packed ones */
-  options.on_max_bytes = drop;
+  options.on_max_bytes = iw_on_max_bytes;
+  w.decision = KIN_MEMORY_DROP_BODIES;
   open_told(&w, &options);
   for (int i = 0; i < FEW; i++) {
     tell(&w, i, 1000 + i, 1000 + (uint64_t)i);

@@ -231,6 +231,18 @@ static void turn(world *w, int times) {
   }
 }
 
+/* An upload to a server that reads as good as nothing and says nothing, until
+ * both sockets are full. */
+static void start_stuck(fetch *f, world *w) {
+  static const loop_reply silence = {.slice = 0};
+  set_up(w, &silence, 1);
+  w->server.read_at_once = 1;
+  *f = (fetch){.world = w};
+  start(f, w, "POST", BODY_BYTES);
+  WORLD_UNTIL(w, w->server.accepted == 1);
+  turn(w, 300);
+}
+
 /* After the head of a refusal nothing more is sent, however long its body
  * takes. After that of a success the rest is. */
 static void test_upload_after_an_early_head(void **state) {
@@ -238,15 +250,10 @@ static void test_upload_after_an_early_head(void **state) {
   static const char *const heads[] = {
       "HTTP/1.1 400 No\r\nContent-Length: 5\r\n\r\n",
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"};
-  static const loop_reply silence = {.slice = 0};
   for (int i = 0; i < 2; i++) {
     world w;
-    set_up(&w, &silence, 1);
-    w.server.read_at_once = 1; /* as good as nothing */
-    fetch f = {.world = &w};
-    start(&f, &w, "POST", BODY_BYTES);
-    WORLD_UNTIL(&w, w.server.accepted == 1);
-    turn(&w, 300); /* until both sockets are full */
+    fetch f;
+    start_stuck(&f, &w);
     loop_server_push(&w.server, heads[i]);
     WORLD_UNTIL(&w, f.heads > 0);
     const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
@@ -274,14 +281,9 @@ static void test_upload_after_an_early_head(void **state) {
  * may be silent. When it stops to read, the exchange ends. */
 static void test_upload_goes_on_after_an_early_head(void **state) {
   (void)state;
-  static const loop_reply silence = {.slice = 0};
   world w;
-  set_up(&w, &silence, 1);
-  w.server.read_at_once = 1; /* as good as nothing */
-  fetch f = {.world = &w};
-  start(&f, &w, "POST", BODY_BYTES);
-  WORLD_UNTIL(&w, w.server.accepted == 1);
-  turn(&w, 300);
+  fetch f;
+  start_stuck(&f, &w);
   loop_server_push(&w.server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
   WORLD_UNTIL(&w, f.heads > 0);
   const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
@@ -305,14 +307,9 @@ static void test_upload_goes_on_after_an_early_head(void **state) {
 /* A server that reads nothing and says nothing ends in a timeout. */
 static void test_upload_to_a_silent_server(void **state) {
   (void)state;
-  static const loop_reply silence = {.slice = 0};
   world w;
-  set_up(&w, &silence, 1);
-  w.server.read_at_once = 1;
-  fetch f = {.world = &w};
-  start(&f, &w, "POST", BODY_BYTES);
-  WORLD_UNTIL(&w, w.server.accepted == 1);
-  turn(&w, 300);
+  fetch f;
+  start_stuck(&f, &w);
   world_advance(&w, WORLD_RESPONSE_MS - 1);
   assert_int_equal(f.ends, 0);
   world_advance(&w, 1);
@@ -326,14 +323,9 @@ static void test_upload_to_a_silent_server(void **state) {
  * silent, before its head or after an early one: the upload goes on. It ends if
  * the server then reads nothing for that time. */
 static void expect_late_upload(bool has_head, bool reads_on) {
-  static const loop_reply silence = {.slice = 0};
   world w;
-  set_up(&w, &silence, 1);
-  w.server.read_at_once = 1; /* as good as nothing */
-  fetch f = {.world = &w};
-  start(&f, &w, "POST", BODY_BYTES);
-  WORLD_UNTIL(&w, w.server.accepted == 1);
-  turn(&w, 300);
+  fetch f;
+  start_stuck(&f, &w);
   if (has_head) {
     loop_server_push(&w.server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
     WORLD_UNTIL(&w, f.heads > 0);

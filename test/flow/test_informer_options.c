@@ -295,6 +295,15 @@ static void test_source_is_copied(void **state) {
   iw_finish(&w);
 }
 
+static kin_informer_options options_of_source(iw_world *w,
+                                              hand_source *source) {
+  iw_init(w, 0);
+  hand_source_init(source, &w->script);
+  kin_informer_options options = iw_options(w);
+  options.source = &source->lister_watcher;
+  return options;
+}
+
 /* A source's objects are stored as they are: the very same, whatever is said of
  * fields. */
 static void test_source_objects_are_kept(void **state) {
@@ -303,11 +312,8 @@ static void test_source_objects_are_kept(void **state) {
       "{\"metadata\":{\"name\":\"a\",\"managedFields\":[{}]},\"x\":1}";
   static const char *const fields[] = {"/none"};
   iw_world w;
-  iw_init(&w, 0);
   hand_source source;
-  hand_source_init(&source, &w.script);
-  kin_informer_options options = iw_options(&w);
-  options.source = &source.lister_watcher;
+  kin_informer_options options = options_of_source(&w, &source);
   options.fields = fields;
   options.field_count = 1;
   options.metadata_only = true;
@@ -327,14 +333,6 @@ static int drop_x(const kin_object *in, kin_object_builder *out, void *data) {
   (void)in;
   (void)data;
   return kin_object_builder_remove(out, "/x");
-}
-
-static kin_memory_decision
-drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
-  (void)informer;
-  (void)event;
-  (void)data;
-  return KIN_MEMORY_DROP_BODIES;
 }
 
 static void expect_label(iw_world *w, bool is_key_only) {
@@ -357,14 +355,12 @@ static void test_source_objects_keep_labels(void **state) {
       "\"0123456789012345678901234567890123456789\"}";
   for (int is_transformed = 0; is_transformed < 2; is_transformed++) {
     iw_world w;
-    iw_init(&w, 0);
     hand_source source;
-    hand_source_init(&source, &w.script);
-    kin_informer_options options = iw_options(&w);
-    options.source = &source.lister_watcher;
+    kin_informer_options options = options_of_source(&w, &source);
     options.drop_labels = true;
     options.transform = is_transformed == 1 ? drop_x : NULL;
-    options.on_max_bytes = drop_bodies;
+    options.on_max_bytes = iw_on_max_bytes;
+    w.decision = KIN_MEMORY_DROP_BODIES;
     assert_int_equal(iw_open(&w, &options), 0);
     const kin_index_options by_app = {sizeof by_app, "app",
                                       "/metadata/labels/app", NULL, NULL};

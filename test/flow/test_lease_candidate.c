@@ -14,7 +14,6 @@
 #include "support/candidate_world.h"
 #include "support/written_object.h"
 
-#define RENEW_MS 300000u
 #define OLD "'renewTime':'2001-01-01T00:00:00.000000Z'"
 #define PINGED_IN(year)                                                        \
   "{'leaseName':'l','pingTime':'" year "-01-01T00:00:00.000000Z'," OLD "}"
@@ -22,13 +21,6 @@
 
 #define WORLD_TEST(test)                                                       \
   cmocka_unit_test_setup_teardown(test, lw_set_up, lw_tear_down)
-
-/* Opens the candidate, whose object is written then. */
-static void begin(candidate_world *w) {
-  assert_int_equal(lw_open(w), 0);
-  lw_pass(w, 0);
-  w->asked[0] = '\0';
-}
 
 static void expect_member(candidate_world *w, const char *member,
                           const char *value) {
@@ -155,7 +147,7 @@ static void test_candidate_creation(void **state) {
 /* LE-12, TestLeaseCandidateAck: each ping is answered once, and at once. */
 static void test_candidate_ack(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (int i = 0; i < 2; i++) {
     lw_put(w, i == 0 ? PINGED : PINGED_IN("2003"), "");
     lw_pass(w, 0);
@@ -208,16 +200,16 @@ static void test_candidate_strategy(void **state) {
 /* LE-12: the object is renewed five minutes after the last write. */
 static void test_candidate_renewal(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (int i = 0; i < 3; i++) {
-    lw_pass(w, RENEW_MS - 100);
+    lw_pass(w, LW_RENEW_MS - 100);
     lw_expect_asked(w, "");
     lw_pass(w, 110);
     lw_expect_asked(w, "PUT=200 ");
   }
   lw_pass(w, 1000);
   lw_put(w, PINGED, "");
-  lw_pass(w, RENEW_MS - 100);
+  lw_pass(w, LW_RENEW_MS - 100);
   lw_expect_asked(w, "PUT=200 ");
   lw_pass(w, 110);
   lw_expect_asked(w, "PUT=200 ");
@@ -227,7 +219,7 @@ static void test_candidate_renewal(void **state) {
  * ping, or the server would take it for none. */
 static void test_ping_of_a_fast_clock(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   lw_put(w, "{'pingTime':'2999-01-01T00:00:00.123456Z'," OLD "}", "");
   lw_pass(w, 1000);
   lw_expect_asked(w, "PUT=200 ");
@@ -249,7 +241,7 @@ static void test_ping_with_nanoseconds(void **state) {
       {"2999-01-01T00:00:00.123456999Z", "2999-01-01T00:00:00.123457Z"},
       {"2999-12-31T23:59:59.999999001Z", "3000-01-01T00:00:00.000000Z"}};
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char spec[128];
     snprintf(spec, sizeof spec, "{'pingTime':'%s'," OLD "}", cases[i].ping);
@@ -271,7 +263,7 @@ static void test_no_pings(void **state) {
       "{'pingTime':'soon'," OLD "}",
       "{'pingTime':'2001-01-01T00:00:00.000000Z'," OLD "}",
       "{'pingTime':'2000-01-01T00:00:00.000000Z'," OLD "}"};
-  begin(w);
+  lw_open_written(w);
   for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
     lw_put(w, specs[i], "");
     lw_pass(w, 1000);
@@ -298,7 +290,7 @@ static void send_other(candidate_world *w, const char *type) {
 static void test_other_candidates(void **state) {
   static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     send_other(w, types[i]);
     lw_pass(w, 1000);
@@ -319,9 +311,9 @@ static void put_first(candidate_world *w, const char *method) {
  * nobody is told. */
 static void test_candidate_conflict(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = put_first;
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   lw_expect_asked(w, "PUT=409 PUT=200 ");
   expect_member(w, "l", "other");
   lw_expect(w, "");
@@ -332,10 +324,10 @@ static void test_candidate_conflict(void **state) {
  * longer wait. */
 static void test_conflict_without_news(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = put_first;
   w->holds_events = true;
-  lw_pass(w, RENEW_MS + 800);
+  lw_pass(w, LW_RENEW_MS + 800);
   lw_expect_asked(w, "PUT=409 PUT=409 PUT=409 PUT=409 ");
   w->holds_events = false;
   lw_pass(w, 0);
@@ -346,10 +338,10 @@ static void test_conflict_without_news(void **state) {
 /* LE-12: a conflict that goes on is told, and logged, from the fifth try on. */
 static void test_long_conflict(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = put_first;
   w->holds_events = true;
-  lw_pass(w, RENEW_MS + 1600);
+  lw_pass(w, LW_RENEW_MS + 1600);
   lw_expect_asked(w, "PUT=409 PUT=409 PUT=409 PUT=409 PUT=409 ");
   lw_expect(w, "error(409) ");
   assert_int_equal(w->last.code, KIN_ECONFLICT);
@@ -406,7 +398,7 @@ static void test_candidate_refused(void **state) {
   lw_pass(w, 400);
   lw_expect_asked(w, "POST=201 ");
   w->refuse = 500;
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   assert_int_equal(w->last.attempt, 1);
   lw_expect_asked(w, "PUT=500 ");
 }
@@ -433,9 +425,9 @@ static void refuse_it(candidate_world *w, const char *method) {
 /* LE-12: the wait between two tries is at most 30 s, and a ping does not wait. */
 static void test_longest_candidate_wait(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = refuse_it;
-  lw_pass(w, RENEW_MS + 300000);
+  lw_pass(w, LW_RENEW_MS + 300000);
   assert_int_equal(w->last.retry_in_ms, 30000);
   w->before_write = NULL;
   w->asked[0] = '\0';
@@ -453,7 +445,7 @@ static void forbid_it(candidate_world *w, const char *method) {
  * success begins a new row, and so does another status. */
 static void test_candidate_fills_no_log(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (int round = 0; round < 2; round++) {
     w->vh.text[0] = '\0';
     w->last.attempt = 0;
@@ -475,7 +467,7 @@ static void test_candidate_fills_no_log(void **state) {
 /* LE-12: six tries to answer a ping within 5 s. */
 static void test_ping_is_tried_often(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = refuse_it;
   lw_put(w, PINGED, "");
   lw_pass(w, 5000);
@@ -506,7 +498,7 @@ static void test_candidate_put_off(void **state) {
   lw_pass(w, 20);
   lw_expect_asked(w, "POST=201 ");
   w->refuse = 429;
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   lw_put(w, PINGED, "");
   lw_pass(w, 0);
   lw_expect_asked(w, "PUT=429 PUT=200 ");
@@ -528,8 +520,8 @@ static void test_candidate_put_off_briefly(void **state) {
 /* LE-12: a ping is answered behind the write in flight. */
 static void test_ping_behind_a_write(void **state) {
   candidate_world *w = *state;
-  begin(w);
-  lw_pass(w, RENEW_MS - 100);
+  lw_open_written(w);
+  lw_pass(w, LW_RENEW_MS - 100);
   w->is_silent = true;
   lw_pass(w, 200);
   lw_put(w, PINGED, "");
@@ -546,8 +538,8 @@ static void test_ping_behind_a_write(void **state) {
  * for 10 s at most. */
 static void test_ping_behind_a_lost_write(void **state) {
   candidate_world *w = *state;
-  begin(w);
-  lw_pass(w, RENEW_MS - 100);
+  lw_open_written(w);
+  lw_pass(w, LW_RENEW_MS - 100);
   w->is_silent = true;
   lw_pass(w, 200);
   lw_put(w, PINGED, "");
@@ -582,7 +574,7 @@ static void test_resource_is_absent(void **state) {
   assert_non_null(strstr(w->asked, "POST=404 POST=201 "));
   w->refuse = 404;
   w->told[0] = '\0';
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   lw_expect(w, "error(404) "); /* of an update, too */
 }
 
@@ -629,17 +621,17 @@ static void test_lost_creation(void **state) {
 static void test_garbage_answers(void **state) {
   static const char *const bodies[] = {"", "{", "[]", "{\"spec\":7}", "\xff"};
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
     w->garbage = bodies[i];
-    lw_pass(w, RENEW_MS);
+    lw_pass(w, LW_RENEW_MS);
     lw_expect_asked(w, "PUT=200 ");
   }
   lw_expect(w, "");
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
     w->garbage = bodies[i];
     w->refuse = 500;
-    lw_pass(w, RENEW_MS + 200);
+    lw_pass(w, LW_RENEW_MS + 200);
     lw_expect_asked(w, "PUT=500 PUT=200 ");
     lw_expect(w, "error(500) ");
   }
@@ -648,7 +640,7 @@ static void test_garbage_answers(void **state) {
 /* LE-12: the watch breaks, and the ping comes with the next one. */
 static void test_candidate_watch_is_cut(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   lw_pass(w, 10000);
   lw_cut(w);
   lw_put(w, PINGED, "");
@@ -786,7 +778,7 @@ static bool live(size_t fail_at, int at_call, int how,
     lw_pass(&w, 5000);
     lw_put(&w, "{}", "");
     lw_delete(&w);
-    lw_pass(&w, RENEW_MS + 60000);
+    lw_pass(&w, LW_RENEW_MS + 60000);
   } else {
     assert_int_not_equal(fail_at, 0);
     assert_int_equal(w.closed, 0);
@@ -794,7 +786,7 @@ static bool live(size_t fail_at, int at_call, int how,
   *calls = w.calls;
   bool has_failed = fail_alloc_has_failed(&w.vh.memory);
   if (w.candidate != NULL) {
-    assert_true(kin_lease_candidate_age_ms(w.candidate) <= RENEW_MS);
+    assert_true(kin_lease_candidate_age_ms(w.candidate) <= LW_RENEW_MS);
     assert_string_equal(lw_value(&w, "leaseName"), "l");
   }
   lw_finish(&w);

@@ -12,25 +12,17 @@
 #include "election/lease_candidate.h"
 #include "support/candidate_world.h"
 
-#define RENEW_MS 300000u
 #define OLD "'renewTime':'2001-01-01T00:00:00.000000Z'"
 
 #define WORLD_TEST(test)                                                       \
   cmocka_unit_test_setup_teardown(test, lw_set_up, lw_tear_down)
 
-/* Opens the candidate, whose object is written then. */
-static void begin(candidate_world *w) {
-  assert_int_equal(lw_open(w), 0);
-  lw_pass(w, 0);
-  w->asked[0] = '\0';
-}
-
 /* LE-12: a deleted object is made again at once. */
 static void test_candidate_deleted(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (int i = 0; i < 3; i++) {
-    lw_pass(w, RENEW_MS - 100);
+    lw_pass(w, LW_RENEW_MS - 100);
     lw_pass(w, 200);
     lw_expect_asked(w, "PUT=200 ");
     lw_delete(w);
@@ -56,7 +48,7 @@ static void ping(candidate_world *w, int second) {
  * the row. */
 static void test_candidate_deleted_early(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i <= round; i++) { /* the first one is old in round 1 */
       lw_delete(w);
@@ -77,7 +69,7 @@ static void test_candidate_deleted_early(void **state) {
     assert_int_equal(vh_count_logged(&w->vh, "W lease candidate: n/A_1 was "),
                      4);
     w->vh.text[0] = '\0';
-    lw_pass(w, RENEW_MS + 100);
+    lw_pass(w, LW_RENEW_MS + 100);
     lw_expect_asked(w, "PUT=200 ");
   }
   lw_expect(w, "");
@@ -111,9 +103,9 @@ static void delete_first(candidate_world *w, const char *method) {
 /* LE-12: the object is deleted first. */
 static void test_deleted_first(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->before_write = delete_first;
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   lw_expect_asked(w, "PUT=404 POST=201 ");
   lw_expect(w, "");
 }
@@ -122,9 +114,9 @@ static void test_deleted_first(void **state) {
  * before the deletion. */
 static void test_deleted_before_the_answer(void **state) {
   candidate_world *w = *state;
-  begin(w);
+  lw_open_written(w);
   w->is_silent = true;
-  lw_pass(w, RENEW_MS + 1000);
+  lw_pass(w, LW_RENEW_MS + 1000);
   lw_delete(w);
   lw_pass(w, 100);
   script_request *request = script_expect(&w->vh.script, LW_PATH "/A_1?");
@@ -136,25 +128,30 @@ static void test_deleted_before_the_answer(void **state) {
   lw_expect_asked(w, "POST=201 ");
 }
 
+/* The watch falls silent, and does not tell that the object is deleted. */
+static void lose_unseen(candidate_world *w) {
+  lw_open_written(w);
+  w->holds_events = true;
+  lw_delete(w);
+  lw_pass(w, LW_RENEW_MS + 200);
+  lw_expect_asked(w, "PUT=404 POST=201 ");
+}
+
 /* LE-12: a watch that does not tell of deletions. The update that finds no
  * object leads to a creation, also when the new object is deleted. */
 static void test_deletions_without_news(void **state) {
   candidate_world *w = *state;
-  begin(w);
-  w->holds_events = true;
-  lw_delete(w);
-  lw_pass(w, RENEW_MS + 200);
-  lw_expect_asked(w, "PUT=404 POST=201 ");
+  lose_unseen(w);
   for (int i = 0; i < 2; i++) {
     lw_delete(w);
-    lw_pass(w, RENEW_MS + 200);
+    lw_pass(w, LW_RENEW_MS + 200);
     lw_expect_asked(w, "POST=201 ");
   }
   lw_expect(w, "");
   w->holds_events = false;
   lw_pass(w, 1000);
   w->asked[0] = '\0';
-  lw_pass(w, RENEW_MS);
+  lw_pass(w, LW_RENEW_MS);
   lw_expect_asked(w, "PUT=200 ");
   lw_expect(w, "");
 }
@@ -163,21 +160,17 @@ static void test_deletions_without_news(void **state) {
  * Neither a creation nor an update can succeed, which is told. */
 static void test_creation_without_news(void **state) {
   candidate_world *w = *state;
-  begin(w);
-  w->holds_events = true;
-  lw_delete(w);
-  lw_pass(w, RENEW_MS + 200);
-  lw_expect_asked(w, "PUT=404 POST=201 ");
-  lw_pass(w, RENEW_MS + 1600);
+  lose_unseen(w);
+  lw_pass(w, LW_RENEW_MS + 1600);
   lw_expect_asked(w, "POST=409 PUT=409 PUT=409 PUT=409 PUT=409 ");
   lw_expect(w, "error(409) ");
-  assert_true(kin_lease_candidate_age_ms(w->candidate) > RENEW_MS);
+  assert_true(kin_lease_candidate_age_ms(w->candidate) > LW_RENEW_MS);
   lw_delete(w);
   lw_pass(w, 10000);
   lw_expect_asked(w, "PUT=404 POST=201 ");
   w->told[0] = '\0';
   w->holds_events = false;
-  lw_pass(w, RENEW_MS + 1000);
+  lw_pass(w, LW_RENEW_MS + 1000);
   assert_non_null(strstr(w->asked, "PUT=200 "));
   lw_expect(w, "");
 }

@@ -13,6 +13,7 @@
 
 #define LW_PATH "/apis/coordination.k8s.io/v1beta1/namespaces/n/leasecandidates"
 #define LW_EVENTS 64
+#define LW_RENEW_MS 300000u
 
 typedef struct candidate_world {
   virtual_host vh;
@@ -51,6 +52,8 @@ typedef struct candidate_world {
 void lw_init(candidate_world *w, size_t fail_at);
 /* Returns the open's code. */
 int lw_open(candidate_world *w);
+/* Opens the candidate, whose object is written then. */
+void lw_open_written(candidate_world *w);
 
 /* Another program writes the object: a spec, and more members of metadata, with
  * ' for ". */
